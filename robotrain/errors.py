@@ -1,0 +1,136 @@
+"""Every error that a user, a file or a config can cause, as one tree.
+
+Each class takes typed arguments and builds its own message: what is wrong, where, what was expected, what is
+available, and the nearest valid name. Mistakes of our own are asserts and never pass through here.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def nearest(name: str, available: Iterable[str]) -> str | None:
+    """Return the available name that reads most like ``name``, or None when none is close."""
+    lowered = {candidate.lower(): candidate for candidate in available}
+    close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
+    return lowered[close[0]] if close else None
+
+
+def listing(names: Iterable[str], most: int = 8) -> str:
+    """Join names for a message, at most ``most`` of them, and say how many were left out."""
+    ordered = list(names)
+    shown = ", ".join(ordered[:most])
+    return shown if len(ordered) <= most else f"{shown}, and {len(ordered) - most} more"
+
+
+class RobotrainError(Exception):
+    """The root: the command line turns it into one line and exit code 1."""
+
+
+class UnknownNameError(RobotrainError, KeyError):
+    """A name that is not in the list it was looked up in."""
+
+    def __init__(self, kind: str, name: str, available: Sequence[str], *, where: str = "") -> None:
+        close = nearest(name, available)
+        hint = f" Did you mean '{close}'?" if close else ""
+        known = f" Available: {listing(available)}." if available else f" There is no {kind} at all."
+        at = f" in {where}" if where else ""
+        self.message = f"Unknown {kind} '{name}'{at}.{hint}{known}"
+        super().__init__(self.message)
+
+    def __str__(self) -> str:  # KeyError would print the repr
+        return self.message
+
+
+class MissingPathError(RobotrainError, FileNotFoundError):
+    """A file or folder that should be there."""
+
+    def __init__(self, path: Path | str, what: str, *, hint: str = "") -> None:
+        self.path = Path(path)
+        super().__init__(f"{what} '{path}' does not exist.{' ' + hint if hint else ''}")
+
+    def __str__(self) -> str:  # OSError would print errno
+        return str(self.args[0])
+
+
+class ExistingPathError(RobotrainError, FileExistsError):
+    """A file or folder that would be overwritten."""
+
+    def __init__(self, path: Path | str, what: str, *, hint: str = "") -> None:
+        self.path = Path(path)
+        super().__init__(f"{what} '{path}' exists already.{' ' + hint if hint else ''}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnsafePathError(RobotrainError, ValueError):
+    """A path read from a data file that would leave the data root."""
+
+    def __init__(self, path: str, root: Path | str) -> None:
+        super().__init__(f"The path '{path}', read from a data file, leaves the data root '{root}'.")
+
+
+class ConfigError(RobotrainError, ValueError):
+    """A config that contradicts itself or does not fit what it is used with."""
+
+
+class EpisodeError(RobotrainError, ValueError):
+    """An episode that cannot be read as one."""
+
+    def __init__(self, episode: str, problem: str, *, array: str = "", frame: int | None = None) -> None:
+        self.episode, self.problem, self.array, self.frame = episode, problem, array, frame
+        place = f", array '{array}'" if array else ""
+        place += f", frame {frame}" if frame is not None else ""
+        super().__init__(f"Episode '{episode}'{place}: {problem}")
+
+
+class NoEpisodesError(RobotrainError, ValueError):
+    """A folder or a selection with no episode in it."""
+
+    def __init__(self, where: Path | str, *, reason: str = "") -> None:
+        super().__init__(f"No episodes in '{where}'.{' ' + reason if reason else ''}")
+
+
+class PinError(RobotrainError, ValueError):
+    """Pinned episodes that cannot be used; every problem of every pin in one message."""
+
+    def __init__(self, data: str, problems: Sequence[str], num_pins: int) -> None:
+        self.problems = tuple(problems)
+        lines = "".join(f"\n  - {problem}" for problem in problems)
+        super().__init__(f"{len(problems)} of {num_pins} pinned episodes of '{data}' cannot be used:{lines}")
+
+
+class LayoutError(RobotrainError, ValueError):
+    """Numbers or arrays whose meaning does not fit a layout."""
+
+
+class ShapeError(RobotrainError, ValueError):
+    """A batch field with a shape that contradicts the others."""
+
+    def __init__(self, field: str, expected: str, found: Sequence[int] | str) -> None:
+        shown = found if isinstance(found, str) else tuple(found)
+        super().__init__(f"{field}: expected {expected}, found {shown}.")
+
+
+class StatsError(RobotrainError, ValueError):
+    """Statistics that cannot be computed, or do not belong to the data they are used with."""
+
+
+class CheckpointError(RobotrainError, ValueError):
+    """A checkpoint that cannot be opened or does not fit."""
+
+    def __init__(self, path: Path | str, problem: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"Checkpoint '{path}': {problem}")
+
+
+class ConversionError(RobotrainError, ValueError):
+    """Foreign data that cannot be converted."""
+
+
+class MissingExtraError(RobotrainError, ImportError):
+    """An optional library that is not installed."""
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs '{library}'. Install it with: pip install 'robotrain[{extra}]'")
