@@ -1,0 +1,1 @@
+"""Train imitation policies on egocentric human and bimanual robot data, and trust the result."""

@@ -46,7 +46,9 @@ class Observation:
         for camera, image in self.images.items():
             channel = -1 if image.dtype == torch.uint8 else 1
             if image.ndim != 4 or image.shape[0] != num or image.shape[channel] != 3:
-                raise ShapeError(f"images['{camera}']", f"({num}, h, w, 3) uint8 or ({num}, 3, h, w) float", image.shape)
+                raise ShapeError(
+                    f"images['{camera}']", f"({num}, h, w, 3) uint8 or ({num}, 3, h, w) float", image.shape
+                )
             if self.image_mask[camera].shape != (num,):
                 raise ShapeError(f"image_mask['{camera}']", f"({num},)", self.image_mask[camera].shape)
         for name, rows in (("prompts", self.prompts), ("keys", self.keys)):
@@ -92,7 +94,9 @@ class Batch:
         if self.actions.ndim != 3 or self.actions.shape[0] != len(self.observation):
             raise ShapeError("actions", f"({len(self.observation)}, H, D)", self.actions.shape)
         if self.action_mask.shape != self.actions.shape[:2]:
-            raise ShapeError("action_mask", f"{tuple(self.actions.shape[:2])}, the actions' (B, H)", self.action_mask.shape)
+            raise ShapeError(
+                "action_mask", f"{tuple(self.actions.shape[:2])}, the actions' (B, H)", self.action_mask.shape
+            )
 
     def __len__(self) -> int:
         return len(self.observation)
@@ -112,4 +116,3 @@ class Batch:
             actions=self.actions.pin_memory(),
             action_mask=self.action_mask.pin_memory(),
         )
-

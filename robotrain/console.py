@@ -53,7 +53,11 @@ def track(items: Iterable[T], description: str, *, total: int, unit: str = "item
 
     Work that ends within a second shows nothing that stays.
     """
-    return _track_bar(items, description, total, unit) if log.is_terminal else _track_lines(items, description, total, unit)
+    return (
+        _track_bar(items, description, total, unit)
+        if log.is_terminal
+        else _track_lines(items, description, total, unit)
+    )
 
 
 def _track_bar(items: Iterable[T], description: str, total: int, unit: str) -> Iterator[T]:

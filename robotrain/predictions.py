@@ -98,6 +98,4 @@ def load_predictions(path: Path) -> Predictions:
     if header.get("schema_version") != SCHEMA_VERSION:
         found = header.get("schema_version")
         raise RobotrainError(f"'{path}' has predictions of schema {found}; this robotrain reads {SCHEMA_VERSION}.")
-    return Predictions(
-        interface=PolicyInterface.from_plain(header["interface"]), origin=header["origin"], **arrays
-    )
+    return Predictions(interface=PolicyInterface.from_plain(header["interface"]), origin=header["origin"], **arrays)

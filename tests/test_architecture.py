@@ -103,7 +103,9 @@ def _imports(path: Path) -> list[tuple[str, int]]:
             name = ".".join(part for part in (stem, node.module) if part)
             found.append((name, node.lineno))
             # "from robotrain.data import stats" imports a module, not only a package
-            found += [(f"{name}.{alias.name}", node.lineno) for alias in node.names if _is_module(f"{name}.{alias.name}")]
+            found += [
+                (f"{name}.{alias.name}", node.lineno) for alias in node.names if _is_module(f"{name}.{alias.name}")
+            ]
     return found
 
 
@@ -116,7 +118,7 @@ ROOMS = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def _room(module: str) -> str:
-    return module.split(".")[0]
+    return module.split(".", maxsplit=1)[0]
 
 
 FILES = [pytest.param(path, id=_module(path) or "robotrain") for path in _files()]
@@ -186,7 +188,9 @@ def test_files_and_functions_fit_in_a_head(path: Path) -> None:
             arguments = node.args
             count = len([a for a in (*arguments.args, *arguments.kwonlyargs) if a.arg not in {"self", "cls"}])
             is_command = _module(path).startswith("cli.")  # a command's parameters are its options
-            assert is_command or count <= MAX_PARAMETERS, f"{path.name}:{node.lineno} {node.name} takes {count} parameters"
+            assert is_command or count <= MAX_PARAMETERS, (
+                f"{path.name}:{node.lineno} {node.name} takes {count} parameters"
+            )
             is_catch_all = arguments.kwarg is not None
             assert not is_catch_all, f"{path.name}:{node.lineno} {node.name} has a catch-all **{arguments.kwarg}"
 

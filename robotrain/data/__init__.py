@@ -1,0 +1,1 @@
+"""From episodes to batches: transforms, statistics, windows. Knows no model."""

@@ -29,7 +29,7 @@ class Field:
     width: int
     """Number of columns."""
     frame: str
-    """Coordinate frame of points and rotations: ``camera``, ``left_wrist``, ``right_wrist``; empty where none applies."""
+    """Frame of points and rotations: ``camera``, ``left_wrist``, ``right_wrist``; empty where none applies."""
     unit: str
     """``m``, ``rad``, ``1`` for a ratio; empty where the source does not say."""
 
@@ -80,7 +80,9 @@ class Layout:
     def columns(self) -> tuple[str, ...]:
         """A name for each column: the field's, numbered where the field is wider than one."""
         return tuple(
-            field.name if field.width == 1 else f"{field.name}[{i}]" for field in self.fields for i in range(field.width)
+            field.name if field.width == 1 else f"{field.name}[{i}]"
+            for field in self.fields
+            for i in range(field.width)
         )
 
     def field(self, name: str) -> Field:
@@ -117,7 +119,7 @@ class Layout:
         return np.concatenate([parts[name] for name in self.names], axis=-1)
 
     def points(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the points that an array (..., D) holds, by field name: each (..., P, 3), in the field's own frame and unit."""
+        """Return an array's (..., D) points by field name: each (..., P, 3), in the field's own frame and unit."""
         parts = self.split(values)
         return {f.name: parts[f.name].reshape(*values.shape[:-1], -1, 3) for f in self.of_kind(*POINT_KINDS)}
 

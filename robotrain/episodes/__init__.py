@@ -1,0 +1,1 @@
+"""Episodes on disk: read, written, identified, checked. Knows the format, not what a policy does with it."""

@@ -1,0 +1,1 @@
+"""Rotations, poses, cameras and resampling on numpy arrays with any leading dimensions."""

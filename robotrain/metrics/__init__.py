@@ -1,0 +1,1 @@
+"""Errors between chunks: pure functions of numbers, a mask and a layout."""

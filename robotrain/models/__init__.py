@@ -1,0 +1,1 @@
+"""Policies and their parts. Know normalised numbers only: no file, no statistic, no device."""

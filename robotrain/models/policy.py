@@ -29,7 +29,7 @@ class Policy(nn.Module, ABC):
 
     @abstractmethod
     def initialise(self) -> None:
-        """Give every parameter its starting value, drawn from torch's global generator; pretrained parts are skipped."""
+        """Give every parameter its starting value, from torch's global generator; pretrained parts are skipped."""
 
     @abstractmethod
     def loss(self, batch: Batch, draws: Draws) -> LossTerms:

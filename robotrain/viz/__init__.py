@@ -1,0 +1,1 @@
+"""Overlay videos from predictions and episodes. Knows no model and no training: a laptop renders."""

@@ -1,0 +1,1 @@
+"""A small world whose episodes make learning and drawing checkable."""

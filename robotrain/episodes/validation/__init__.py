@@ -1,0 +1,1 @@
+"""Findings about episodes, each with a code, a place and a mend."""

@@ -1,0 +1,1 @@
+"""HPT: heterogeneous stems, a shared trunk, a flow-matching head."""

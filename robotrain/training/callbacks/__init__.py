@@ -1,0 +1,1 @@
+"""What happens beside a training step; one file a callback."""
