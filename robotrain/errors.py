@@ -101,6 +101,10 @@ class PinError(RobotrainError, ValueError):
         super().__init__(f"{len(problems)} of {num_pins} pinned episodes of '{data}' cannot be used:{lines}")
 
 
+class GeometryError(RobotrainError, ValueError):
+    """Numbers that are no rotation, pose or camera."""
+
+
 class LayoutError(RobotrainError, ValueError):
     """Numbers or arrays whose meaning does not fit a layout."""
 
