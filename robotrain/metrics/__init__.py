@@ -1,1 +1,5 @@
-"""Errors between chunks: pure functions of numbers, a mask and a layout."""
+"""How good predicted chunks are, as numbers chosen by the fields of a layout."""
+
+from robotrain.metrics.table import METRICS, Measurement, Metric, measure, measure_fields, primary_metric, span_steps
+
+__all__ = ["METRICS", "Measurement", "Metric", "measure", "measure_fields", "primary_metric", "span_steps"]
