@@ -4,6 +4,7 @@ Holds enough to score and to draw again without the model. Numpy only, so a lapt
 """
 
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,10 +91,10 @@ def load_predictions(path: Path) -> Predictions:
     if not path.is_file():
         raise MissingPathError(path, "The predictions file")
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
             arrays = {name: stored[name] for name in _ARRAYS}
-    except (ValueError, KeyError, OSError, EOFError) as problem:
+    except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as problem:
         raise RobotrainError(f"'{path}' is not a predictions file of robotrain: {problem}.") from None
     if header.get("schema_version") != SCHEMA_VERSION:
         found = header.get("schema_version")

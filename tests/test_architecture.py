@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -243,3 +244,37 @@ def test_the_command_line_starts_without_heavy_libraries() -> None:
     code = f"import sys, robotrain.cli.app; print([name for name in {heavy!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert result.stdout.strip() == "[]"
+
+
+BAD_FILES = [
+    ("models/thief.py", "from robotrain.data import stats\n", test_imports_only_fall),
+    ("models/thief.py", "def f():\n    import robotrain.config\n", test_imports_only_fall),
+    ("geometry/thief.py", "from robotrain.cli import app\n", test_imports_only_fall),
+    ("viz/thief.py", "from robotrain.batch import Batch\n", test_imports_only_fall),
+    ("stages/thief.py", "import torch.nn as nn\n", test_heavy_libraries_stay_in_their_rooms),
+    ("episodes/index.py", "import zarr\n", test_heavy_libraries_stay_in_their_rooms),
+    ("models/thief.py", "x = model.to('cuda:0')\n", test_only_training_and_launch_place_anything),
+    ("models/thief.py", "x = model.cuda()\n", test_only_training_and_launch_place_anything),
+    ("models/utils.py", "", test_names_say_something),
+    ("models/thief.py", "__all__ = ['gone']\n", test_all_lists_what_exists),
+    ("models/thief.py", "x = 1\n" * 401, test_files_and_functions_fit_in_a_head),
+    ("models/thief.py", "def f():\n" + "    x = 1\n" * 60, test_files_and_functions_fit_in_a_head),
+    ("models/thief.py", "def f(a, b, c, d, e, f, g, h): ...\n", test_files_and_functions_fit_in_a_head),
+    ("models/thief.py", "def f(**kwargs): ...\n", test_files_and_functions_fit_in_a_head),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "law"), BAD_FILES)
+def test_the_wall_stops_what_it_should(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, law: Callable[[Path], None]
+) -> None:
+    for module in ("data/stats", "cli/app", "batch", "config"):
+        (tmp_path / "robotrain" / module).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "robotrain" / module).with_suffix(".py").touch()
+    path = tmp_path / "robotrain" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path / "robotrain")
+    with pytest.raises(AssertionError):
+        law(path)
