@@ -20,7 +20,7 @@ FLOORS: tuple[dict[str, set[str]], ...] = (
         "files": {"errors"},
         "console": set(),
         "processes": {"errors"},
-        "canvas": {"geometry"},
+        "canvas": {"errors"},
         "geometry": {"errors"},
     },
     {

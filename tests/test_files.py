@@ -13,9 +13,14 @@ from robotrain.errors import ConfigError, MissingPathError, UnsafePathError
 def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     files.write_text(path, "old")
-    with pytest.raises(ZeroDivisionError), files.replacing(path) as partial:
-        partial.write_text("half")
-        raise ZeroDivisionError
+
+    def fail_half_way() -> None:
+        with files.replacing(path) as partial:
+            partial.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
     assert path.read_text() == "old"
     assert [child.name for child in tmp_path.iterdir()] == ["stats.json"]
 
