@@ -1,0 +1,53 @@
+"""What every test stands on: a clean environment, the tiers, and where real recordings lie."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TIERS = {"slow": "--all", "slurm": "--all", "gpu": "--gpu", "nightly": "--everything"}
+"""By marker: the option without which its tests are skipped (--everything includes --all)."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("robotrain tiers")
+    group.addoption("--all", action="store_true", help="run the slow and slurm tests too")
+    group.addoption("--everything", action="store_true", help="run the slow, slurm and nightly tests too")
+    group.addoption("--gpu", action="store_true", help="run the tests that need a GPU too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the upper tiers out unless they are asked for, by an option or by -m.
+
+    Deselected rather than skipped, so that a skip in the summary is always one to read.
+    """
+    if config.getoption("markexpr"):
+        return
+    wanted = {option for option in TIERS.values() if config.getoption(option)}
+    wanted |= {"--all"} if "--everything" in wanted else set()
+    out = {marker for marker, option in TIERS.items() if option not in wanted}
+    left = [item for item in items if out & {mark.name for mark in item.iter_markers()}]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test its own cache and runs, and none of the user's settings."""
+    for name in [name for name in os.environ if name.startswith("ROBOTRAIN_") and name != "ROBOTRAIN_REAL_DATA"]:
+        monkeypatch.delenv(name)
+    own = tmp_path_factory.mktemp("robotrain")
+    monkeypatch.setenv("ROBOTRAIN_CACHE_DIR", str(own / "cache"))
+    monkeypatch.setenv("ROBOTRAIN_LOG_DIR", str(own / "runs"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Return the folder of real recordings: ROBOTRAIN_REAL_DATA, else ../shared/real-data beside the checkout."""
+    named = os.environ.get("ROBOTRAIN_REAL_DATA")
+    path = Path(named) if named else ROOT.parent / "shared" / "real-data"
+    if not path.is_dir():
+        pytest.skip(f"no real recordings at {path}; set ROBOTRAIN_REAL_DATA to their folder")
+    return path
