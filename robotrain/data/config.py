@@ -1,0 +1,33 @@
+"""What a data config says: which episodes, how they become chunks, how they are loaded.
+
+Knows names and numbers; refuses to open anything.
+"""
+
+from dataclasses import dataclass, field
+
+from robotrain.data.stats import StatsConfig
+from robotrain.episodes.resolver import SelectionConfig
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """The data of one run."""
+
+    name: str = ""
+    """A word for run folders and messages; empty where only a folder was named."""
+    episodes: SelectionConfig = field(default_factory=SelectionConfig)
+    """Which episodes, and how they split into training and validation."""
+    mode: str | None = None
+    """Which transforms make actions of the stored arrays; None takes the embodiment's default."""
+    seconds: float | None = None
+    """Time that an action chunk spans; None takes the mode's own."""
+    cameras: tuple[str, ...] | None = None
+    """Cameras that the policy sees; None takes all of the embodiment's."""
+    stats: StatsConfig = field(default_factory=StatsConfig)
+    """How numbers are normalised."""
+    batch_size: int = 32
+    """Samples a batch and process."""
+    num_workers: int = 0
+    """Loader processes beside the main one; 0 loads in the main process."""
+    video_episodes: tuple[str, ...] = ()
+    """Hashes of the episodes that evaluation draws whole; empty takes the first of the split."""
