@@ -1,0 +1,78 @@
+"""HPT: learned action tokens in front of what the stems sensed, through one transformer, to a flow-matching head.
+
+Knows the trunk; stems, heads and the loss are the chassis's.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from robotrain.embodiments.embodiment import PolicyInterface
+from robotrain.errors import ConfigError
+from robotrain.models.chassis import Chassis, Trunk
+from robotrain.models.heads import FlowHead
+from robotrain.models.hpt.config import HptConfig
+from robotrain.models.layers.attention import Block
+from robotrain.models.layers.embeddings import sinusoid
+from robotrain.models.stems import build_stems
+
+
+class HptTrunk(Trunk):
+    """Action tokens [A] before stem tokens [N]; the action tokens' last values are the conditioning.
+
+    [a a a a | state | camera | prompt] + positions -> blocks -> [a a a a] (B, A, E)
+    """
+
+    def __init__(self, config: HptConfig) -> None:
+        super().__init__()
+        self.action_tokens = nn.Parameter(torch.empty(config.action_tokens, config.width))
+        self.blocks = nn.ModuleList(
+            Block(config.width, config.heads, ratio=config.mlp_ratio, dropout=config.dropout)
+            for _ in range(config.depth)
+        )
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Return conditioning (B, A, E) of stem tokens (B, N, E); `mask` (B, N) bool is False for absent ones."""
+        num = self.action_tokens.shape[0]
+        front = self.action_tokens.expand(tokens.shape[0], -1, -1)
+        sequence = torch.cat((front, tokens), 1)
+        sequence = sequence + sinusoid(sequence.shape[1], sequence.shape[2], sequence)
+        present = torch.cat((mask.new_ones(mask.shape[0], num), mask), 1)
+        for block in self.blocks:
+            sequence = block(sequence, present)
+        return sequence[:, :num]
+
+
+def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chassis:
+    """Return the structure of an HPT policy for these embodiments.
+
+    Raises:
+        ConfigError: when heads do not divide a width.
+    """
+    for what, width, heads in (
+        ("the trunk", config.width, config.heads),
+        ("the stems", config.width, config.stems.heads),
+        ("the head", config.head.width, config.head.heads),
+    ):
+        if width % heads or width % 4:
+            raise ConfigError(f"Arch '{config.name}': {what} is {width} wide, which {heads} heads cannot share evenly.")
+    return Chassis(
+        interfaces,
+        stems={
+            interface.embodiment: build_stems(config.stems, interface, config.width, config.dropout)
+            for interface in interfaces
+        },
+        trunk=HptTrunk(config),
+        heads={
+            interface.embodiment: FlowHead(
+                config.head,
+                horizon=interface.horizon,
+                action_width=interface.actions.width,
+                context_width=config.width,
+                dropout=config.dropout,
+            )
+            for interface in interfaces
+        },
+        num_steps=config.head.num_steps,
+    )
