@@ -1,0 +1,133 @@
+"""What an episode's attributes say about its cameras: intrinsics in four spellings, and where the camera stands.
+
+Knows the attributes ``intrinsics`` (a map of 3x4 matrices, or Mecka's NeRF-style keys, perhaps as a JSON string),
+``camera_intrinsics`` (Scale), ``calibration`` and ``extrinsics``. Refuses to know defaults: what an episode does not
+say, its embodiment may.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robotrain.episodes.schema import CALIBRATION, CAMERA_INTRINSICS, EXTRINSICS, INTRINSICS, Side, camera_of
+from robotrain.errors import EpisodeError, GeometryError
+from robotrain.geometry.cameras import Intrinsics
+from robotrain.geometry.poses import invert
+
+__all__ = ["camera_pose_from_attributes", "intrinsics_from_attributes"]
+
+_FRONT = "front"
+_FIRST_CAMERA = "front_1"
+
+
+def intrinsics_from_attributes(
+    attributes: Mapping[str, Any], camera: str, size: tuple[int, int], episode: str
+) -> Intrinsics | None:
+    """Return a camera's intrinsics as the attributes tell them, for the picture size they were made for.
+
+    Args:
+        attributes: The episode's attributes.
+        camera: Name of the camera. What is said without a camera's name counts for front cameras.
+        size: Width and height of the stored pictures, pixels: meant where the attributes tell no size.
+        episode: The episode's hash, for messages.
+
+    Returns:
+        The intrinsics, or None when the attributes tell nothing of this camera.
+
+    Raises:
+        EpisodeError: when what is told cannot be read as intrinsics.
+    """
+    try:
+        for attribute in (CALIBRATION, INTRINSICS, CAMERA_INTRINSICS):
+            told = _decoded(attributes.get(attribute))
+            if attribute == CALIBRATION:
+                told = _decoded((told or {}).get("cameras"))
+            if told and (found := _camera_entry(told, camera)) is not None:
+                return _intrinsics(found, size)
+    except (GeometryError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
+        raise EpisodeError(episode, f"the intrinsics of camera '{camera}' cannot be read: {problem}") from None
+    return None
+
+
+def camera_pose_from_attributes(attributes: Mapping[str, Any], arm: Side, episode: str) -> np.ndarray | None:
+    """Return base_from_camera (4, 4) float64: the front camera's pose in an arm's base, metres, or None when not told.
+
+    Raises:
+        EpisodeError: when what is told is no pose.
+    """
+    try:
+        calibration = _decoded(attributes.get(CALIBRATION)) or {}
+        base = (_decoded(calibration.get("arm_bases")) or {}).get(arm)
+        reference_from_camera = _reference_from_camera(calibration)
+        if base is not None and reference_from_camera is not None:
+            reference_from_base = _transform(base["ref_T_armbase"] if isinstance(base, Mapping) else base)
+            return invert(reference_from_base) @ reference_from_camera
+        told = (_decoded(attributes.get(EXTRINSICS)) or {}).get(arm)
+        return None if told is None else _transform(told)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
+        raise EpisodeError(episode, f"the camera's pose for the {arm} arm cannot be read: {problem}") from None
+
+
+def _decoded(value: Any) -> Any:
+    """Return an attribute's value; Mecka stores JSON as a string."""
+    return json.loads(value) if isinstance(value, str) and value.strip() else value
+
+
+def _camera_entry(told: Mapping[str, Any], camera: str) -> Any:
+    """Return what is told of a camera: by name, else what is told of the front one or of one without a name."""
+    if _flat(told):
+        return told if _FRONT in camera else None
+    by_name = {camera_of(name) or name: entry for name, entry in told.items()}
+    if camera in by_name:
+        return by_name[camera]
+    fronts = [entry for name, entry in by_name.items() if _FRONT in name]
+    return fronts[0] if _FRONT in camera and len(fronts) == 1 else None
+
+
+def _flat(told: Mapping[str, Any]) -> bool:
+    return "fx" in told or "fl_x" in told
+
+
+def _intrinsics(told: Any, size: tuple[int, int]) -> Intrinsics:
+    """Read one camera's intrinsics: NeRF keys, plain keys, a matrix, or a calibration's entry."""
+    if not isinstance(told, Mapping):
+        return _from_matrix(told, size)
+    if "K" in told:
+        return _from_matrix(told["K"], told.get("resolution") or size)
+    keys = ("fl_x", "fl_y", "cx", "cy", "w", "h") if "fl_x" in told else ("fx", "fy", "cx", "cy", "width", "height")
+    fx, fy, cx, cy = (float(told[key]) for key in keys[:4])
+    width, height = (int(told.get(key) or stored) for key, stored in zip(keys[4:], size, strict=True))
+    return Intrinsics(fx, fy, cx, cy, width, height)
+
+
+def _from_matrix(told: Sequence[Sequence[float]], size: Sequence[int]) -> Intrinsics:
+    matrix = np.asarray(told, dtype=np.float64)
+    if matrix.shape not in {(3, 3), (3, 4)} or not np.isfinite(matrix).all():
+        raise ValueError(f"expected a finite 3x3 or 3x4 matrix, found shape {matrix.shape}.")
+    fx, fy, cx, cy = (float(matrix[row, column]) for row, column in ((0, 0), (1, 1), (0, 2), (1, 2)))
+    return Intrinsics(fx, fy, cx, cy, int(size[0]), int(size[1]))
+
+
+def _reference_from_camera(calibration: Mapping[str, Any]) -> np.ndarray | None:
+    cameras = _decoded(calibration.get("cameras")) or {}
+    reference = str(calibration.get("reference_frame") or "").removeprefix("camera:")
+    fronts = [name for name in cameras if _FRONT in name]
+    ordered = [name for name in (reference, _FIRST_CAMERA) if name in cameras] + fronts + list(cameras)
+    if not ordered:
+        return None
+    told = cameras[ordered[0]].get("ref_T_cam")
+    if told is None:
+        return np.eye(4) if ordered[0] == reference else None
+    return _transform(told)
+
+
+def _transform(told: Any) -> np.ndarray:
+    matrix = np.asarray(told, dtype=np.float64)
+    if matrix.shape == (3, 4):
+        matrix = np.concatenate([matrix, [[0.0, 0.0, 0.0, 1.0]]])
+    rotation = matrix[:3, :3] if matrix.shape == (4, 4) else np.zeros((3, 3))
+    if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-3) or not np.isfinite(matrix).all():
+        raise ValueError(f"expected a rigid 4x4 transform, found shape {matrix.shape}.")
+    return matrix

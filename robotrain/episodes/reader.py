@@ -1,0 +1,300 @@
+"""An episode, opened: its numbers, its pictures, its words, read right or not at all.
+
+Knows Zarr's way of keeping them, padding, and what marks a missing row. Refuses to hand out what Zarr makes up: it
+reads a chunk whose file is missing as zeros, and this module looks for the file first. Zarr itself is loaded on first use.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robotrain.episodes.calibration import camera_pose_from_attributes, intrinsics_from_attributes
+from robotrain.episodes.schema import (
+    ANNOTATIONS,
+    EpisodeFacts,
+    Side,
+    image_array,
+    missing_rows,
+    read_facts,
+)
+from robotrain.episodes.storage import BYTES, StoredArray, missing_chunk_files, read_stored_array
+from robotrain.errors import EpisodeError, UnknownNameError
+from robotrain.geometry.cameras import Intrinsics
+
+if TYPE_CHECKING:
+    import zarr
+
+__all__ = ["Episode", "Span", "open_episode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A text that holds for frames start to end, end left out."""
+
+    text: str
+    start: int
+    end: int
+
+
+def open_episode(path: Path | str) -> "Episode":
+    """Open an episode; arrays are read when they are asked for.
+
+    Raises:
+        MissingPathError: when there is no such folder.
+        EpisodeError: when the folder is no episode.
+    """
+    return Episode(read_facts(path))
+
+
+class Episode:
+    """One episode, lazily read. Numbers stay in memory once read; pictures are read one by one.
+
+    Cheap to hold and picklable: what was opened or read does not travel, and is opened again on the other side.
+    """
+
+    def __init__(self, facts: EpisodeFacts) -> None:
+        self.facts = facts
+        self._numbers: dict[str, np.ndarray] = {}
+        self._pictures: dict[str, _Pictures] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}
+
+    def __repr__(self) -> str:
+        return f"Episode({self.hash}, {self.embodiment}, {self.num_frames} frames)"
+
+    def __reduce__(self) -> tuple[type["Episode"], tuple[EpisodeFacts]]:
+        return (Episode, (self.facts,))
+
+    @property
+    def hash(self) -> str:
+        """The identity of the episode."""
+        return self.facts.hash
+
+    @property
+    def embodiment(self) -> str:
+        """Canonical name of the body."""
+        return self.facts.embodiment
+
+    @property
+    def num_frames(self) -> int:
+        """Number of real frames, T."""
+        return self.facts.num_frames
+
+    @property
+    def fps(self) -> Fraction:
+        """Frames per second, exactly."""
+        return self.facts.fps
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Cameras with pictures, sorted."""
+        return self.facts.cameras
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Names of the arrays on disk, sorted."""
+        return self.facts.arrays
+
+    def numbers(self, array: str) -> np.ndarray:
+        """Return the values (T, D) of a numeric array, as stored, padding left out, read-only; read once and kept.
+
+        Missing rows hold whatever marks them, see `missing`.
+
+        Raises:
+            UnknownNameError: when the episode has no such array.
+            EpisodeError: when it is too short, holds no numbers, or a file of it is missing or broken.
+        """
+        if array not in self._numbers:
+            self._numbers[array] = _read_numbers(self.facts, array)
+        return self._numbers[array]
+
+    def missing(self, array: str) -> np.ndarray:
+        """Return which rows (T,) bool of a numeric array are not data, see `schema.missing_rows`."""
+        return missing_rows(array, self.numbers(array))
+
+    def jpeg(self, camera: str, frame: int) -> bytes:
+        """Return a picture as it is stored.
+
+        Raises:
+            UnknownNameError: when the episode has no such camera.
+            EpisodeError: when the frame is outside the episode, or its bytes are missing or broken.
+        """
+        if camera not in self._pictures:
+            self._pictures[camera] = _Pictures(self.facts, camera)
+        return self._pictures[camera].read(frame)
+
+    def image(self, camera: str, frame: int) -> np.ndarray:
+        """Return a picture (h, w, 3) uint8, RGB.
+
+        Raises:
+            UnknownNameError: when the episode has no such camera.
+            EpisodeError: when the frame is outside the episode, or the picture is missing or broken.
+        """
+        import simplejpeg
+
+        try:
+            return simplejpeg.decode_jpeg(self.jpeg(camera, frame), colorspace="RGB")
+        except ValueError as problem:
+            if isinstance(problem, EpisodeError):
+                raise
+            text = f"the picture is no sound JPEG: {problem}."
+            raise EpisodeError(self.hash, text, array=image_array(camera), frame=frame) from None
+
+    def image_size(self, camera: str) -> tuple[int, int]:
+        """Return width and height of a camera's first picture, in pixels."""
+        if camera not in self._sizes:
+            import simplejpeg
+
+            picture = self.jpeg(camera, 0)
+            try:
+                height, width = simplejpeg.decode_jpeg_header(picture)[:2]
+            except ValueError as problem:
+                text = f"the picture is no sound JPEG: {problem}."
+                raise EpisodeError(self.hash, text, array=image_array(camera), frame=0) from None
+            self._sizes[camera] = (int(width), int(height))
+        return self._sizes[camera]
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Annotated texts, in stored order; none where there are none, or where `annotations_problem` says why not."""
+        return self._annotations[0]
+
+    @property
+    def annotations_problem(self) -> str | None:
+        """Why annotations that exist could not be read, or None."""
+        return self._annotations[1]
+
+    def prompts(self, frame: int) -> tuple[str, ...]:
+        """Return all texts that hold at a frame, in stored order."""
+        return tuple(span.text for span in self.spans if span.start <= frame < span.end)
+
+    def intrinsics(self, camera: str) -> Intrinsics | None:
+        """Return a camera's intrinsics as the episode tells them, scaled to its pictures; None when it does not.
+
+        Raises:
+            UnknownNameError: when the episode has no such camera.
+            EpisodeError: when what it tells cannot be read.
+        """
+        size = self.image_size(camera)
+        told = intrinsics_from_attributes(self.facts.attributes, camera, size, self.hash)
+        return None if told is None else told.scaled_to(*size)
+
+    def camera_pose(self, arm: Side) -> np.ndarray | None:
+        """Return base_from_camera (4, 4), metres: the front camera in an arm's base; None when the episode is silent.
+
+        Raises:
+            EpisodeError: when what it tells cannot be read.
+        """
+        return camera_pose_from_attributes(self.facts.attributes, arm, self.hash)
+
+    @cached_property
+    def _annotations(self) -> tuple[tuple[Span, ...], str | None]:
+        if ANNOTATIONS not in self.arrays:
+            return (), None
+        try:
+            stored = read_stored_array(self.facts.path, ANNOTATIONS)
+            num = stored.shape[0]
+            if num == 0:
+                return (), None
+            if missing := missing_chunk_files(stored, num):
+                return (), f"the file '{missing[0].relative_to(self.facts.path).as_posix()}' is missing or empty."
+            with _zarr_errors(self.facts, ANNOTATIONS):
+                elements = _open_array(stored.folder)[:]
+            return tuple(_span(element) for element in np.asarray(elements).ravel()), None
+        except (EpisodeError, ValueError, TypeError, KeyError) as problem:
+            return (), str(problem)
+
+
+class _Pictures:
+    """The open array of one camera, with the chunk files already seen."""
+
+    def __init__(self, facts: EpisodeFacts, camera: str) -> None:
+        if camera not in facts.cameras:
+            raise UnknownNameError("camera", camera, facts.cameras, where=f"episode '{facts.hash}'")
+        self._facts, self._name = facts, image_array(camera)
+        self._stored = _stored_array(facts, self._name)
+        if len(self._stored.shape) != 1:
+            text = f"pictures are stored as one JPEG a frame, and this has shape {self._stored.shape}."
+            raise EpisodeError(facts.hash, text, array=self._name)
+        with _zarr_errors(facts, self._name):
+            self._array = _open_array(self._stored.folder)
+        self._seen: set[int] = set()
+
+    def read(self, frame: int) -> bytes:
+        if not 0 <= frame < self._facts.num_frames:
+            text = f"there is no such frame among {self._facts.num_frames}."
+            raise EpisodeError(self._facts.hash, text, array=self._name, frame=frame)
+        self._require_file(frame)
+        with _zarr_errors(self._facts, self._name, frame):
+            element = np.asarray(self._array[frame : frame + 1])[0]
+        if not isinstance(element, bytes) or not element:
+            raise EpisodeError(self._facts.hash, "the picture is empty.", array=self._name, frame=frame)
+        return element
+
+    def _require_file(self, frame: int) -> None:
+        (chunk,) = self._stored.chunk_of_row(frame)
+        if chunk in self._seen:
+            return
+        file = self._stored.chunk_file((chunk,))
+        if not file.is_file():
+            name = file.relative_to(self._facts.path).as_posix()
+            raise EpisodeError(self._facts.hash, f"the file '{name}' is missing.", array=self._name, frame=frame)
+        self._seen.add(chunk)
+
+
+def _read_numbers(facts: EpisodeFacts, array: str) -> np.ndarray:
+    stored = _stored_array(facts, array)
+    if stored.data_type == BYTES:
+        raise EpisodeError(facts.hash, "it holds pictures or text, and no numbers.", array=array)
+    if missing := missing_chunk_files(stored, facts.num_frames):
+        name = missing[0].relative_to(facts.path).as_posix()
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise EpisodeError(facts.hash, f"the file '{name}'{more} is missing or empty.", array=array)
+    with _zarr_errors(facts, array):
+        values = np.asarray(_open_array(stored.folder)[: facts.num_frames])
+    values = values.reshape(facts.num_frames, -1)
+    values.setflags(write=False)
+    return values
+
+
+def _stored_array(facts: EpisodeFacts, array: str) -> StoredArray:
+    """Return an array's metadata, once it is known to promise every frame."""
+    if array not in facts.arrays:
+        raise UnknownNameError("array", array, facts.arrays, where=f"episode '{facts.hash}'")
+    stored = read_stored_array(facts.path, array)
+    if stored.shape[0] < facts.num_frames:
+        text = f"it has {stored.shape[0]} rows, and the episode {facts.num_frames} frames."
+        raise EpisodeError(facts.hash, text, array=array)
+    return stored
+
+
+@contextmanager
+def _zarr_errors(facts: EpisodeFacts, array: str, frame: int | None = None) -> Iterator[None]:
+    """Turn what Zarr and its codecs raise on broken bytes into an error that names the episode."""
+    try:
+        yield
+    except (ValueError, RuntimeError, OSError, KeyError, TypeError) as problem:
+        text = f"its bytes cannot be read: {problem}."
+        raise EpisodeError(facts.hash, text, array=array, frame=frame) from None
+
+
+def _open_array(folder: Path) -> "zarr.Array[Any]":
+    import zarr
+    from zarr.errors import UnstableSpecificationWarning
+
+    with warnings.catch_warnings():  # variable-length bytes have no agreed v3 specification, and Zarr says so each time
+        warnings.simplefilter("ignore", UnstableSpecificationWarning)
+        return zarr.open_array(folder, mode="r", zarr_format=3)
+
+
+def _span(element: Any) -> Span:
+    """Read one stored annotation: compact JSON with text, start_idx and end_idx."""
+    told = json.loads(element)
+    return Span(str(told["text"]), int(told["start_idx"]), int(told["end_idx"]))

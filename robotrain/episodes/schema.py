@@ -1,0 +1,311 @@
+"""What an EgoVerse episode is called on disk: its arrays, its attributes, its embodiments.
+
+The only place that spells an array's name or an attribute's. Knows JSON and names; refuses to know what is inside an
+array, and never opens one.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from robotrain.errors import EpisodeError, MissingPathError
+
+Side = Literal["left", "right"]
+SIDES: tuple[Side, ...] = ("left", "right")
+
+# Arrays
+HEAD_POSE = "obs_head_pose"
+"""Pose of the front camera (= the head) in the episode's world, human data."""
+ANNOTATIONS = "annotations"
+OBS_JOINTS = "obs_joints"
+"""All measured joints of a robot that is described by its own attribute `FIELDS`."""
+CMD_JOINTS = "cmd_joints"
+"""All commanded joints of such a robot."""
+_IMAGES = "images."
+
+# Attributes
+EMBODIMENT = "embodiment"
+ROBOT_TYPE = "robot_type"  # the older name of EMBODIMENT
+TOTAL_FRAMES = "total_frames"
+FPS = "fps"
+TASK_NAME = "task_name"
+TASK_DESCRIPTION = "task_description"
+FEATURES = "features"
+FIELDS = "fields"
+"""Of robots described by data: {array: `Layout.to_plain()`}."""
+INTRINSICS = "intrinsics"
+CAMERA_INTRINSICS = "camera_intrinsics"
+EXTRINSICS = "extrinsics"
+CALIBRATION = "calibration"
+ANNOTATION_FORMAT = "annotation_v1"
+
+METADATA = "zarr.json"
+SUFFIX = ".zarr"
+
+MISSING_VALUE = 1e8
+"""What is this large or larger stands for "not seen" (Aria's converter wrote 1e9)."""
+
+ROWS = 100
+"""Arrays are padded to a multiple of so many rows, and stored in inner chunks of so many."""
+
+_VENDORS = {
+    "aria_": "human_",
+    "mecka_": "human_",
+    "scale_": "human_",
+    "lightwheel_": "human_",
+    "yam_": "eva_",
+}
+EMBODIMENTS: tuple[str, ...] = tuple(
+    f"{body}_{arms}" for body in ("human", "eva", "eve") for arms in ("bimanual", "left_arm", "right_arm")
+)
+"""Every name that EgoVerse data use, vendors folded in."""
+
+
+def obs_ee_pose(side: Side) -> str:
+    """Return the array of a palm's pose (human, world) or a tool's (robot, that arm's base): (T, 7)."""
+    return f"{side}.obs_ee_pose"
+
+
+def cmd_ee_pose(side: Side) -> str:
+    """Return the array of a tool's commanded pose, that arm's base: (T, 7)."""
+    return f"{side}.cmd_ee_pose"
+
+
+def obs_wrist_pose(side: Side) -> str:
+    """Return the array of a wrist's pose, world: (T, 7)."""
+    return f"{side}.obs_wrist_pose"
+
+
+def obs_keypoints(side: Side) -> str:
+    """Return the array of a hand's 21 points, world: (T, 63)."""
+    return f"{side}.obs_keypoints"
+
+
+def obs_joints(side: Side) -> str:
+    """Return the array of one arm's measured joints, rad: (T, 6)."""
+    return f"{side}.obs_joints"
+
+
+def cmd_joints(side: Side) -> str:
+    """Return the array of one arm's commanded joints, rad: (T, 6)."""
+    return f"{side}.cmd_joints"
+
+
+def obs_gripper(side: Side) -> str:
+    """Return the array of a gripper's measured aperture, 0 to 1: (T, 1)."""
+    return f"{side}.obs_gripper"
+
+
+def cmd_gripper(side: Side) -> str:
+    """Return the array of a gripper's commanded aperture, 0 to 1: (T, 1)."""
+    return f"{side}.cmd_gripper"
+
+
+def gripper(side: Side) -> str:
+    """Return the array that older episodes have in place of `obs_gripper` and `cmd_gripper`."""
+    return f"{side}.gripper"
+
+
+def obs_gripper_spellings(side: Side) -> tuple[str, str]:
+    """Return the arrays that may hold a measured aperture, the better one first."""
+    return obs_gripper(side), gripper(side)
+
+
+def cmd_gripper_spellings(side: Side) -> tuple[str, str]:
+    """Return the arrays that may hold a commanded aperture, the better one first."""
+    return cmd_gripper(side), gripper(side)
+
+
+def image_array(camera: str) -> str:
+    """Return the array of a camera's pictures."""
+    return _IMAGES + camera
+
+
+def camera_of(array: str) -> str | None:
+    """Return the camera whose pictures an array holds, or None."""
+    return array.removeprefix(_IMAGES) if array.startswith(_IMAGES) else None
+
+
+def is_pose(array: str) -> bool:
+    """Say whether an array holds poses x y z qw qx qy qz, metres."""
+    return array.endswith("_pose")
+
+
+def is_keypoints(array: str) -> bool:
+    """Say whether an array holds the points of a hand."""
+    return array.endswith("keypoints")
+
+
+def missing_rows(array: str, values: np.ndarray) -> np.ndarray:
+    """Return which rows (T,) bool of an array's values (T, D) are not data.
+
+    A value of 1e8 or more, or one that is not finite, marks a missing row everywhere. A row of zeros does in poses and
+    hand keypoints only: a closed gripper or a joint at home is rightly zero.
+    """
+    with np.errstate(invalid="ignore"):
+        missing = ~np.all(np.abs(values) < MISSING_VALUE, axis=-1)
+    if is_pose(array) or is_keypoints(array):
+        missing |= ~np.any(values, axis=-1)
+    return missing
+
+
+def canonical_embodiment(stored: str) -> str:
+    """Return the one spelling of an embodiment's name: MECKA_BIMANUAL is human_bimanual."""
+    name = stored.strip().lower()
+    for vendor, body in _VENDORS.items():
+        if name.startswith(vendor):
+            return body + name.removeprefix(vendor)
+    return name
+
+
+def hash_of(path: Path | str) -> str:
+    """Return an episode's hash: its folder's name, or the name given, without ``.zarr``."""
+    return Path(path).name.removesuffix(SUFFIX)
+
+
+@dataclass(frozen=True)
+class EpisodeFacts:
+    """What an episode says about itself, read without opening an array."""
+
+    path: Path
+    hash: str
+    embodiment: str
+    """Canonical name."""
+    stored_embodiment: str
+    """As the episode spells it."""
+    num_frames: int
+    """T, from the attribute `TOTAL_FRAMES`: arrays may be longer, and what follows is padding."""
+    fps: Fraction
+    task_name: str
+    task_description: str
+    arrays: tuple[str, ...]
+    """Names of the arrays that are on disk, sorted."""
+    attributes: Mapping[str, Any] = field(repr=False, hash=False)
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Cameras with pictures on disk, sorted."""
+        return tuple(camera for array in self.arrays if (camera := camera_of(array)) is not None)
+
+
+def read_facts(path: Path | str) -> EpisodeFacts:
+    """Read what an episode says about itself: one small file and a list of names.
+
+    Raises:
+        MissingPathError: when there is no such folder.
+        EpisodeError: when it is no Zarr group, its metadata are broken, or frames, rate or embodiment are not said.
+    """
+    path = Path(path)
+    attributes = read_attributes(path)
+    stored = read_embodiment(path, attributes)
+    return EpisodeFacts(
+        path=path,
+        hash=hash_of(path),
+        embodiment=canonical_embodiment(stored),
+        stored_embodiment=stored,
+        num_frames=read_num_frames(path, attributes),
+        fps=read_fps(path, attributes),
+        task_name=_text(attributes, TASK_NAME),
+        task_description=_text(attributes, TASK_DESCRIPTION),
+        arrays=list_arrays(path),
+        attributes=attributes,
+    )
+
+
+def read_metadata(folder: Path, episode: str) -> dict[str, Any]:
+    """Return the object in a folder's ``zarr.json``.
+
+    Raises:
+        EpisodeError: when the file is not there, is no JSON, or holds no Zarr v3 metadata.
+    """
+    file = folder / METADATA
+    try:
+        metadata = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise EpisodeError(episode, f"the file '{file.name}' is missing from '{folder}': no Zarr v3 data.") from None
+    except (ValueError, OSError) as problem:  # broken JSON and broken UTF-8 are ValueErrors
+        raise EpisodeError(episode, f"'{file}' cannot be read as JSON: {problem}.") from None
+    if not isinstance(metadata, dict) or metadata.get("zarr_format") != 3:
+        raise EpisodeError(episode, f"'{file}' holds no Zarr v3 metadata.")
+    return metadata
+
+
+def read_attributes(path: Path) -> dict[str, Any]:
+    """Return an episode's attributes as they are stored.
+
+    Raises:
+        MissingPathError: when there is no such folder.
+        EpisodeError: when it is no Zarr v3 group, or its metadata are broken.
+    """
+    if not path.is_dir():
+        raise MissingPathError(path, "The episode")
+    metadata = read_metadata(path, hash_of(path))
+    attributes = metadata.get("attributes", {})
+    if metadata.get("node_type") != "group" or not isinstance(attributes, dict):
+        raise EpisodeError(hash_of(path), f"'{path / METADATA}' describes no Zarr group with attributes.")
+    return attributes
+
+
+def read_num_frames(path: Path, attributes: Mapping[str, Any]) -> int:
+    """Return the number of real frames, T.
+
+    Raises:
+        EpisodeError: when it is not said, or is no positive whole number.
+    """
+    value = attributes.get(TOTAL_FRAMES)
+    if value is None:
+        raise EpisodeError(hash_of(path), f"the attribute '{TOTAL_FRAMES}' is missing, so its length is unknown.")
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not whole or value < 1:
+        raise EpisodeError(hash_of(path), f"the attribute '{TOTAL_FRAMES}' is {value!r}, not a positive whole number.")
+    return int(value)
+
+
+def read_fps(path: Path, attributes: Mapping[str, Any]) -> Fraction:
+    """Return the rate in frames per second, exactly: 29.97002997 is 30000/1001.
+
+    Raises:
+        EpisodeError: when it is not said, or is no positive number.
+    """
+    value = attributes.get(FPS)
+    if value is None:
+        raise EpisodeError(hash_of(path), f"the attribute '{FPS}' is missing, so its seconds are unknown.")
+    try:
+        rate = Fraction(value).limit_denominator(1001) if not isinstance(value, bool) else Fraction(0)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        rate = Fraction(0)
+    if rate <= 0:
+        raise EpisodeError(hash_of(path), f"the attribute '{FPS}' is {value!r}, not a positive number.")
+    return rate
+
+
+def read_embodiment(path: Path, attributes: Mapping[str, Any]) -> str:
+    """Return the embodiment as the episode spells it.
+
+    Raises:
+        EpisodeError: when it is not said.
+    """
+    for attribute in (EMBODIMENT, ROBOT_TYPE):
+        value = attributes.get(attribute)
+        if isinstance(value, str) and value.strip():
+            return value
+    raise EpisodeError(hash_of(path), f"the attribute '{EMBODIMENT}' is missing, so its body is unknown.")
+
+
+def list_arrays(path: Path) -> tuple[str, ...]:
+    """Return the names of the arrays on disk, sorted: what Zarr or the attributes list may differ from it."""
+    return tuple(
+        sorted(
+            child.name for child in path.iterdir() if not child.name.startswith(".") and (child / METADATA).is_file()
+        )
+    )
+
+
+def _text(attributes: Mapping[str, Any], name: str) -> str:
+    value = attributes.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,80 @@
+"""Where the bytes of a Zarr array lie: its shape, its chunks, and the file of each.
+
+Knows the metadata file of an array and the names of its chunk files; refuses to know how a chunk is encoded. Needed
+because Zarr reads a chunk whose file is missing as fill values, without a word.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from robotrain.episodes.schema import hash_of, read_metadata
+from robotrain.errors import EpisodeError
+
+BYTES = "variable_length_bytes"
+"""Zarr's name for the data type of pictures and annotations."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """What an array's metadata promise."""
+
+    folder: Path
+    shape: tuple[int, ...]
+    data_type: str
+    chunk_shape: tuple[int, ...]
+    """Of the outer chunks: one file each (a shard, where there are shards)."""
+    separator: str
+    prefix: str
+    """``c`` where chunk names begin with it, else empty."""
+
+    def chunk_file(self, chunk: tuple[int, ...]) -> Path:
+        """Return the file that holds an outer chunk."""
+        parts = [self.prefix] * bool(self.prefix) + [str(index) for index in chunk]
+        return self.folder / self.separator.join(parts or ["0"])
+
+    def chunk_of_row(self, row: int) -> tuple[int, ...]:
+        """Return the first outer chunk that holds a row."""
+        return (row // self.chunk_shape[0], *(0 for _ in self.shape[1:]))
+
+    def chunk_files(self, num_rows: int) -> Iterator[Path]:
+        """Return the files that hold the first rows, in order."""
+        lengths = (min(num_rows, self.shape[0]), *self.shape[1:])
+        counts = [-(-length // max(chunk, 1)) for length, chunk in zip(lengths, self.chunk_shape, strict=True)]
+        return (self.chunk_file(chunk) for chunk in product(*map(range, counts)))
+
+
+def read_stored_array(path: Path, array: str) -> StoredArray:
+    """Read what the metadata of an episode's array promise.
+
+    Raises:
+        EpisodeError: when they are not there, or are not those of an array with regular chunks.
+    """
+    folder = path / array
+    metadata = read_metadata(folder, hash_of(path))
+    if metadata.get("node_type") != "array":
+        raise EpisodeError(hash_of(path), "its metadata describe no array.", array=array)
+    try:
+        separator, prefix = _key_encoding(metadata["chunk_key_encoding"])
+        shape = tuple(int(length) for length in metadata["shape"])
+        chunk_shape = tuple(int(length) for length in metadata["chunk_grid"]["configuration"]["chunk_shape"])
+        data_type = metadata["data_type"]
+    except (KeyError, TypeError, ValueError) as problem:
+        raise EpisodeError(hash_of(path), f"its metadata are incomplete: {problem!r}.", array=array) from None
+    if len(shape) != len(chunk_shape) or not shape:
+        raise EpisodeError(hash_of(path), f"chunks of shape {chunk_shape} cannot tile {shape}.", array=array)
+    data_type = data_type if isinstance(data_type, str) else str(data_type.get("name", data_type))
+    return StoredArray(folder, shape, data_type, chunk_shape, separator, prefix)
+
+
+def missing_chunk_files(stored: StoredArray, num_rows: int) -> tuple[Path, ...]:
+    """Return the files of the first rows that are not there, or are empty."""
+    return tuple(file for file in stored.chunk_files(num_rows) if not file.is_file() or file.stat().st_size == 0)
+
+
+def _key_encoding(encoding: Mapping[str, Any]) -> tuple[str, str]:
+    default = encoding["name"] == "default"
+    separator = encoding.get("configuration", {}).get("separator", "/" if default else ".")
+    return separator, "c" if default else ""
