@@ -1,1 +1,1 @@
-"""The command line: one file a command, tables to stdout, logs to stderr. Knows words and tables, no numbers of its own."""
+"""The command line: one file a command, tables to stdout, logs to stderr. Knows words and no numbers."""

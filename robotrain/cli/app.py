@@ -1,0 +1,104 @@
+"""The `robotrain` program: its commands in the order of the river, and how errors leave it.
+
+Knows names and exit codes. Importing it loads no heavy library: each command imports its stage when it runs.
+"""
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from robotrain.cli import convert, demo, evaluate, models, render, stats, train, validate
+from robotrain.console import log, out
+from robotrain.errors import RobotrainError
+
+EXIT_ERROR = 1
+EXIT_INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """The group of commands; turns what a user can cause into one line on stderr and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the signature is typer's
+        """Return the commands in the order of the river, not of the alphabet."""
+        return sorted(self.commands, key=ORDER.index)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command.
+
+        Raises:
+            typer.Exit: 1 for an error that the user can mend, 130 for an interrupt.
+        """
+        try:
+            return super().invoke(ctx)
+        except RobotrainError as problem:
+            _complain(str(problem))
+            raise typer.Exit(EXIT_ERROR) from None
+        except (KeyboardInterrupt, typer.Abort):
+            _complain("interrupted")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        except BrokenPipeError:
+            raise
+        except OSError as problem:  # a full disk, a folder without permission: the system's words, no traceback
+            if problem.strerror is None:
+                raise
+            where = f" '{problem.filename}'" if problem.filename else ""
+            _complain(f"{problem.strerror}{where}")
+            raise typer.Exit(EXIT_ERROR) from None
+
+
+def _complain(message: str) -> None:
+    log.print(f"error: {message}", markup=False, style="red", soft_wrap=True)
+
+
+def _print_version(wanted: bool) -> None:  # typer calls it with the flag
+    if wanted:
+        out.print(f"robotrain {version('robotrain')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="robotrain",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start here: robotrain demo. Exit codes: 0 fine, 1 findings or an error you can mend, 2 wrong usage.",
+)
+
+ORDER = ("demo", "convert", "validate-data", "norm-stats", "train", "eval", "render", "models")
+
+# Name, function, example.
+COMMANDS = (
+    ("demo", demo.demo, demo.EXAMPLE),
+    ("validate-data", validate.validate_data, validate.EXAMPLE),
+    ("norm-stats", stats.norm_stats, stats.EXAMPLE),
+    ("train", train.train, train.EXAMPLE),
+    ("eval", evaluate.evaluate, evaluate.EXAMPLE),
+    ("render", render.render, render.EXAMPLE),
+    ("models", models.models, models.EXAMPLE),
+)
+
+
+@app.callback()
+def root(
+    show_version: Annotated[  # its callback does the work
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Train imitation policies on egocentric human and bimanual robot data, and trust the result.
+
+    Each command reads what the one before it wrote:
+    convert, validate-data, norm-stats, train, eval, render.
+    """
+
+
+app.add_typer(convert.app, name="convert")
+for _name, _function, _example in COMMANDS:
+    app.command(_name, epilog=f"Example: {_example}")(_function)
+
+
+def main() -> None:
+    """Run the program: the entry point of the package."""
+    app(prog_name="robotrain")

@@ -1,0 +1,50 @@
+"""`robotrain norm-stats`: the numbers that normalisation rests on."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from robotrain.cli.options import DATA_HELP, ArchOption, JsonOption, complete_data, print_json, say_next, say_path
+from robotrain.cli.tables import print_table
+from robotrain.console import out
+
+if TYPE_CHECKING:
+    from robotrain.stages.stats import StatsReport
+
+EXAMPLE = "robotrain norm-stats ~/episodes --arch hpt_tiny"
+
+
+def norm_stats(
+    data: Annotated[str | None, typer.Argument(help=DATA_HELP, metavar="DATA", autocompletion=complete_data)] = None,
+    arch: ArchOption = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Compute again, even where the cache has them.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute the statistics of actions and states over the training split.
+
+    Exactly: every frame counts, padded and missing rows do not, and no image
+    is read. The result lies in the cache, keyed by the content of the
+    episodes, where train finds it.
+    """
+    from robotrain.stages.stats import StatsRequest, run
+
+    report = run(StatsRequest(data=data, arch=arch, recompute=recompute))
+    if as_json:
+        print_json(report.to_plain())
+        return
+    _show(report)
+    say_next(f"robotrain train --arch {arch or report.arch}" + (f" --data {data}" if data else ""))
+
+
+def _show(report: "StatsReport") -> None:
+    interface = report.stats.interface
+    out.print(
+        f"{interface.embodiment}, {interface.mode}: {interface.horizon} steps over {interface.seconds:.3g} s, "
+        f"{report.num_samples:,} samples of {len(report.stats.episodes):,} training episodes",
+        markup=False,
+    )
+    print_table(("actions", "mean", "std", "1 %", "99 %", "note"), report.rows("actions"))
+    print_table(("state", "mean", "std", "1 %", "99 %", "note"), report.rows("state"))
+    say_path("from cache" if report.cache.hit else "computed", report.cache.path or "(the cache cannot be written)")
