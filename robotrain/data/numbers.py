@@ -1,0 +1,186 @@
+"""The numbers of a whole episode in memory, missing rows filled and marked.
+
+Knows rows and parts; refuses to change a number that was recorded: that is `data/transforms.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robotrain.data.sources import Plan, choose_array
+from robotrain.embodiments.embodiment import Embodiment
+from robotrain.episodes.schema import missing_rows
+from robotrain.errors import EpisodeError
+from robotrain.geometry.poses import invert, transform_from_pose
+
+if TYPE_CHECKING:  # the reader brings zarr, which a cache hit does without
+    from robotrain.episodes.reader import Episode
+
+IDENTITY_POSE = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+CameraPoses = Mapping[str, np.ndarray | None]
+"""By arm: base_from_camera (4, 4), or None where an episode brings none."""
+
+
+@dataclass(frozen=True)
+class Now:
+    """What was observed at each of T rows: the state, and the frames that chunks are moved into."""
+
+    state: Mapping[str, np.ndarray]
+    """By part: (T, width)."""
+    state_present: Mapping[str, np.ndarray]
+    """By part: (T,) bool, the part and its frame were recorded."""
+    frames: Mapping[str, np.ndarray]
+    """By name: (T, 4, 4), or (4, 4) where it never moves."""
+    frame_present: Mapping[str, np.ndarray]
+    """By name: (T,) bool."""
+
+
+@dataclass(frozen=True)
+class EpisodeNumbers:
+    """T rows of one episode, by part, float64, in the stored frames; missing rows hold their neighbours' numbers."""
+
+    episode: str
+    num_frames: int
+    rows: int
+    """Stored rows that a chunk spans, n."""
+    actions: Mapping[str, np.ndarray]
+    """By part: (T, width)."""
+    action_arrays: Mapping[str, str]
+    """By part: the array that the actions came from."""
+    action_present: np.ndarray
+    """(T,) bool: every part of this row was recorded."""
+    anchor_present: np.ndarray
+    """(T,) bool: every frame that actions are moved into was recorded, so that a chunk can start here."""
+    now: Now
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the numbers take; an array that two parts share counts once."""
+        groups = (self.actions, self.now.state, self.now.frames)
+        return sum({id(array): array.nbytes for group in groups for array in group.values()}.values())
+
+
+@dataclass
+class RowReader:
+    """Reads each array once: float64, missing rows filled."""
+
+    episode: str
+    numbers: Callable[[str], np.ndarray]
+    """Gives an array's stored rows (T, width)."""
+    _done: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    def read(self, array: str, *, pose: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the filled values (T, width) float64 of an array, and which rows were recorded, (T,) bool.
+
+        Raises:
+            EpisodeError: when a recorded pose has a quaternion without length.
+        """
+        if array not in self._done:
+            values = np.asarray(self.numbers(array), np.float64)
+            present = ~missing_rows(array, values)
+            if pose:
+                self._check_quaternions(array, values, present)
+            empty = np.array(IDENTITY_POSE) if pose else np.zeros(values.shape[-1])
+            self._done[array] = fill_missing(values, present, empty), present
+        return self._done[array]
+
+    def _check_quaternions(self, array: str, values: np.ndarray, present: np.ndarray) -> None:
+        if values.shape[-1] != len(IDENTITY_POSE):
+            raise EpisodeError(self.episode, f"a pose has 7 columns, found {values.shape[-1]}.", array=array)
+        flat = present & (np.linalg.norm(values[:, 3:], axis=-1) < 1e-6)
+        if flat.any():
+            frame = int(np.argmax(flat))
+            raise EpisodeError(self.episode, "the quaternion has no length.", array=array, frame=frame)
+
+
+def fill_missing(values: np.ndarray, present: np.ndarray, empty: np.ndarray) -> np.ndarray:
+    """Return values (T, width) whose missing rows repeat the last present row, or the first one at the start.
+
+    Args:
+        values: (T, width).
+        present: (T,) bool.
+        empty: (width,), used where no row is present at all.
+    """
+    if present.all():
+        return values
+    if not present.any():
+        return np.tile(empty, (len(values), 1))
+    last = np.maximum.accumulate(np.where(present, np.arange(len(present)), -1))
+    return values[np.where(last < 0, np.argmax(present), last)]
+
+
+def load_numbers(plan: Plan, embodiment: Embodiment, episode: "Episode", rows: int) -> EpisodeNumbers:
+    """Read every array of a plan once, whole; no image is touched.
+
+    Args:
+        plan: what to read.
+        embodiment: gives the camera poses where the episode brings none.
+        episode: where to read.
+        rows: stored rows that a chunk spans, n.
+
+    Raises:
+        EpisodeError: when an array is missing or a pose is none.
+    """
+    reader = RowReader(episode.hash, episode.numbers)
+    poses = {frame.arm: episode.camera_pose(frame.arm) for frame in plan.frames if frame.arm}
+    now = read_now(plan, embodiment, reader, tuple(episode.arrays), poses)
+    actions: dict[str, np.ndarray] = {}
+    arrays: dict[str, str] = {}
+    action_present = anchor_present = np.ones(episode.num_frames, bool)
+    for source in plan.sources:
+        arrays[source.part] = choose_array(source.actions, tuple(episode.arrays), episode.hash)
+        actions[source.part], present = reader.read(arrays[source.part], pose=source.kind == "pose")
+        action_present = action_present & present
+        if source.action_frame:
+            anchor_present = anchor_present & now.frame_present[source.action_frame]
+    return EpisodeNumbers(
+        episode=episode.hash,
+        num_frames=episode.num_frames,
+        rows=rows,
+        actions=actions,
+        action_arrays=arrays,
+        action_present=action_present,
+        anchor_present=anchor_present,
+        now=now,
+    )
+
+
+def read_now(
+    plan: Plan, embodiment: Embodiment, reader: RowReader, arrays: tuple[str, ...], camera_poses: CameraPoses
+) -> Now:
+    """Read the state and the frames of every row.
+
+    Args:
+        plan: what to read.
+        embodiment: gives the camera poses that ``camera_poses`` lacks.
+        reader: gives the rows.
+        arrays: names of the arrays that there are.
+        camera_poses: by arm, as the episode or the robot brings them.
+
+    Raises:
+        EpisodeError: when an array is missing or a pose is none.
+    """
+    frames: dict[str, np.ndarray] = {}
+    frame_present: dict[str, np.ndarray] = {}
+    state: dict[str, np.ndarray] = {}
+    state_present: dict[str, np.ndarray] = {}
+    for source in plan.sources:
+        array = choose_array(source.state, arrays, reader.episode)
+        state[source.part], state_present[source.part] = reader.read(array, pose=source.kind == "pose")
+    num = len(state[plan.sources[0].part])
+    for frame in plan.frames:
+        if frame.arm:
+            base_from_camera = camera_poses.get(frame.arm)
+            if base_from_camera is None:
+                base_from_camera = (embodiment.camera_poses or {})[frame.arm]
+            frames[frame.name], frame_present[frame.name] = invert(base_from_camera), np.ones(num, bool)
+        else:
+            array = choose_array((frame.array,), arrays, reader.episode)
+            poses, frame_present[frame.name] = reader.read(array, pose=True)
+            frames[frame.name] = invert(transform_from_pose(poses))
+    for source in plan.sources:
+        if source.state_frame:
+            state_present[source.part] = state_present[source.part] & frame_present[source.state_frame]
+    return Now(state=state, state_present=state_present, frames=frames, frame_present=frame_present)
