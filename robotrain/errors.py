@@ -133,6 +133,18 @@ class ConversionError(RobotrainError, ValueError):
     """Foreign data that cannot be converted."""
 
 
+class VideoError(RobotrainError, ValueError):
+    """A video that cannot be written or read."""
+
+    def __init__(self, path: Path | str, problem: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"Video '{path}': {problem}.")
+
+
+class PredictionError(RobotrainError, ValueError):
+    """Predictions that cannot be scored or drawn."""
+
+
 class MissingExtraError(RobotrainError, ImportError):
     """An optional library that is not installed."""
 
