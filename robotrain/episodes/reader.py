@@ -1,7 +1,7 @@
 """An episode, opened: its numbers, its pictures, its words, read right or not at all.
 
 Knows Zarr's way of keeping them, padding, and what marks a missing row. Refuses to hand out what Zarr makes up: it
-reads a chunk whose file is missing as zeros, and this module looks for the file first. Zarr itself is loaded on first use.
+reads a chunk whose file is missing as zeros, and this module looks for the file first. Zarr is loaded on first use.
 """
 
 import json
