@@ -5,32 +5,52 @@ from frame to frame, so that what moves is the data.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robotrain.canvas import Color, draw_disc, draw_line, draw_polyline, draw_text, text_size
-from robotrain.viz.palette import BACKGROUND, HALO, QUIET, TEXT
+from robotrain.viz.palette import BACKGROUND, QUIET, TEXT
 
 CELL_WIDTH = 192
 MIN_CELL_HEIGHT = 62
 HEADER_HEIGHT = 26
 _TITLE_SCALE = 0.4
 _NUMBER_SCALE = 0.33
+_HEADER_SCALE = 0.42
 _GRID: Color = (62, 62, 68)
 _PAPER: Color = (36, 36, 41)
 _MARGIN = 6
-_SMALLEST_SPAN = 1e-3
+_GUTTER = 42
+SMALLEST_SPAN = 0.05
+"""In the column's unit: noise of a joint at rest must not fill its chart."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One curve of a chart."""
+class Chart:
+    """One column over the horizon."""
 
-    values: np.ndarray
-    """(H,) in the column's unit; NaN leaves a gap."""
-    color: Color
+    title: str
+    """Name and unit; shortened where it does not fit."""
+    lines: tuple[tuple[np.ndarray, Color], ...]
+    """Curves (H,) in the column's unit with their colours, later ones on top. NaN leaves a gap."""
+    value_range: tuple[float, float]
+    """Lowest and highest value shown; a curve beyond runs along the edge."""
+
+
+def charts_of(titles: Sequence[str], curves: Sequence[tuple[np.ndarray, Color]], ranges: np.ndarray) -> list[Chart]:
+    """Return a chart for each column.
+
+    Args:
+        titles: of the D columns.
+        curves: values (H, D) with their colours, NaN where there is nothing to show.
+        ranges: (D, 2), from `value_ranges`.
+    """
+    return [
+        Chart(title, tuple((values[:, i], color) for values, color in curves), (ranges[i, 0], ranges[i, 1]))
+        for i, title in enumerate(titles)
+    ]
 
 
 @dataclass(frozen=True)
@@ -80,87 +100,73 @@ def value_ranges(truth: np.ndarray | None, predicted: np.ndarray | None, mask: n
         span = high - low
         low = np.maximum(np.minimum(low, filled[1].min(0)), low - 0.5 * span)
         high = np.minimum(np.maximum(high, filled[1].max(0)), high + 0.5 * span)
-    room = np.maximum(high - low, _SMALLEST_SPAN) * 0.08 + np.maximum(_SMALLEST_SPAN - (high - low), 0) / 2
+    room = np.maximum(high - low, SMALLEST_SPAN) * 0.08 + np.maximum(SMALLEST_SPAN - (high - low), 0) / 2
     return np.stack([low - room, high + room], axis=-1)
 
 
-def draw_chart(
-    image: np.ndarray,
-    box: tuple[int, int, int, int],
-    title: str,
-    lines: tuple[Line, ...],
-    value_range: np.ndarray,
-    cursor: float | None,
-) -> None:
+def draw_chart(image: np.ndarray, box: tuple[int, int, int, int], chart: Chart, cursor: float | None) -> None:
     """Draw one chart into a box of a picture, in place.
 
     Args:
         image: (h, w, 3) uint8 RGB.
         box: left, top, right, bottom, in pixels.
-        title: name and unit of the column, shortened where it does not fit.
-        lines: the curves, later ones on top; a value beyond the range runs along the chart's edge.
-        value_range: (2,) lowest and highest value shown.
+        chart: what to draw.
         cursor: fraction of the horizon that has passed, or None for no cursor.
     """
     left, top, right, bottom = box
-    title_height = text_size("Ag", _TITLE_SCALE)[1]
-    numbers = [format_number(value) for value in (value_range[1], value_range[0])]
-    plot_left, plot_right = left + _MARGIN, right - _MARGIN
-    plot_top, plot_bottom = top + title_height + 10, bottom - 3
-    draw_text(
-        image,
-        shorten(title, _TITLE_SCALE, right - left - 2 * _MARGIN),
-        (plot_left, top + title_height + 5),
-        TEXT,
-        _TITLE_SCALE,
-    )
-    image[plot_top:plot_bottom, plot_left:plot_right] = _PAPER
-    low, high = float(value_range[0]), float(value_range[1])
-    if low < 0 < high:
-        level = plot_bottom - (0 - low) / (high - low) * (plot_bottom - plot_top)
-        draw_line(image, (plot_left, level), (plot_right, level), _GRID)
-    for number, baseline in zip(numbers, (plot_top + 9, plot_bottom - 3), strict=True):
-        draw_text(image, number, (plot_right - text_size(number, _NUMBER_SCALE)[0] - 2, baseline), QUIET, _NUMBER_SCALE)
-    if cursor is not None:
-        at = plot_left + cursor * (plot_right - plot_left)
-        draw_line(image, (at, plot_top), (at, plot_bottom), QUIET)
-    for line in lines:
-        height = np.clip((line.values - low) / (high - low), 0, 1)
-        across = (
-            np.linspace(plot_left + 1, plot_right - 1, len(height)) if len(height) > 1 else np.array([plot_left + 3])
-        )
-        path = np.stack([across, plot_bottom - 1 - height * (plot_bottom - plot_top - 2)], axis=-1)
-        draw_polyline(image, path, line.color, 1)
+    baseline = top + text_size("Ag", _TITLE_SCALE)[1] + 5
+    title = shorten(chart.title, _TITLE_SCALE, right - left - 2 * _MARGIN)
+    draw_text(image, title, (left + _MARGIN, baseline), TEXT, _TITLE_SCALE)
+    plot = (left + _MARGIN, baseline + 5, right - _GUTTER, bottom - 3)
+    _draw_axes(image, plot, chart.value_range, cursor)
+    for values, color in chart.lines:
+        path = _path(plot, values, chart.value_range)
+        draw_polyline(image, path, color, 1)
         if len(path) == 1:
-            draw_disc(image, path[0], 2, line.color)
+            draw_disc(image, path[0], 2, color)
 
 
-def draw_panel(  # a whole grid
-    grid: Grid,
-    titles: tuple[str, ...],
-    curves: Mapping[str, tuple[np.ndarray, Color]],
-    ranges: np.ndarray,
-    cursor: float | None,
-    header: str,
-) -> np.ndarray:
-    """Return a panel (grid.height, grid.width, 3) uint8 with a chart for each column.
+def draw_panel(grid: Grid, charts: Sequence[Chart], cursor: float | None, header: str) -> np.ndarray:
+    """Return a panel (grid.height, grid.width, 3) uint8 full of charts.
 
     Args:
-        grid: from `plan_grid`, for D charts.
-        titles: of the D columns.
-        curves: by name (as the legend has it): values (H, D), NaN where there is nothing to show, and colour.
-        ranges: (D, 2), from `value_ranges`.
+        grid: from `plan_grid`, for as many charts.
+        charts: in the order in which they fill the grid.
         cursor: fraction of the horizon that has passed, or None.
         header: what the charts show, in a line above them.
     """
     panel = np.empty((grid.height, grid.width, 3), np.uint8)
     panel[...] = BACKGROUND
-    draw_text(panel, shorten(header, 0.42, grid.width - 2 * _MARGIN), (_MARGIN, HEADER_HEIGHT - 9), QUIET, 0.42)
-    for index, title in enumerate(titles):
-        lines = tuple(Line(values[:, index], color) for values, color in curves.values())
-        draw_chart(panel, grid.box(index), title, lines, ranges[index], cursor)
-    draw_line(panel, (0.5, 0), (0.5, grid.height), HALO)
+    header = shorten(header, _HEADER_SCALE, grid.width - 2 * _MARGIN)
+    draw_text(panel, header, (_MARGIN, HEADER_HEIGHT - 9), QUIET, _HEADER_SCALE)
+    for index, chart in enumerate(charts):
+        draw_chart(panel, grid.box(index), chart, cursor)
     return panel
+
+
+def _draw_axes(
+    image: np.ndarray, plot: tuple[int, int, int, int], value_range: tuple[float, float], cursor: float | None
+) -> None:
+    left, top, right, bottom = plot
+    image[top:bottom, left:right] = _PAPER
+    low, high = value_range
+    if low < 0 < high:
+        level = bottom + low / (high - low) * (bottom - top)
+        draw_line(image, (left, level), (right, level), _GRID)
+    for number, baseline in ((high, top + 9), (low, bottom - 2)):
+        draw_text(image, format_number(number), (right + 4, baseline), QUIET, _NUMBER_SCALE)
+    if cursor is not None:
+        at = left + cursor * (right - left)
+        draw_line(image, (at, top), (at, bottom), QUIET)
+
+
+def _path(plot: tuple[int, int, int, int], values: np.ndarray, value_range: tuple[float, float]) -> np.ndarray:
+    """Return where a curve runs, (H, 2) pixels."""
+    left, top, right, bottom = plot
+    low, high = value_range
+    fraction = np.clip((values - low) / (high - low), 0, 1)
+    across = np.linspace(left + 1, right - 1, len(values))
+    return np.stack([across, bottom - 1 - fraction * (bottom - top - 2)], axis=-1)
 
 
 def format_number(value: float) -> str:

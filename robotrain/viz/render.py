@@ -18,11 +18,11 @@ from robotrain.episodes.reader import Episode
 from robotrain.errors import ConfigError, PredictionError, ShapeError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
 from robotrain.predictions import Predictions
-from robotrain.viz.charts import Grid, draw_panel, plan_grid, value_ranges
-from robotrain.viz.overlay import Caption, draw_caption, draw_legend, draw_tracks
+from robotrain.viz.charts import Grid, charts_of, draw_panel, plan_grid, value_ranges
+from robotrain.viz.overlay import Caption, draw_caption, draw_insets, draw_legend, draw_tracks
 from robotrain.viz.palette import PREDICTION, TRUTH
 from robotrain.viz.skeleton import Edges
-from robotrain.viz.tracks import compute_tracks, draws_points
+from robotrain.viz.tracks import Track, compute_tracks, draws_points
 from robotrain.viz.video import VideoFacts, write_video
 
 SMALL_WIDTH = 320
@@ -149,7 +149,7 @@ def render_episode(
     """
     _check(interface, rows)
     pictures = draw_frames(episode, interface, rows, view, options=options)
-    return write_video(path, pictures, Fraction(episode.fps))
+    return write_video(path, pictures, episode.fps)
 
 
 def draw_frames(
@@ -168,7 +168,7 @@ def draw_frames(
         intrinsics = view.intrinsics.scaled_to(width * scale, height * scale)
         painter = _TracePainter(interface, rows, intrinsics, view.edges)
     else:
-        painter = _ChartPainter(interface, rows, float(episode.fps), height * scale)
+        painter = _ChartPainter(interface, rows, episode.fps, height * scale)
     for frame in range(episode.num_frames):
         picture = resize(episode.image(view.camera, frame), width * scale, height * scale)
         finished = painter.paint(picture, frame)
@@ -180,62 +180,71 @@ def draw_frames(
 
 
 class _TracePainter:
-    """Draws the chunk of each frame as traces on it."""
+    """Draws the chunk of each frame as traces on it, and the grippers as small charts."""
 
     def __init__(self, interface: PolicyInterface, rows: EpisodeRows, intrinsics: Intrinsics, edges: Edges) -> None:
         self.interface, self.rows, self.intrinsics, self.edges = interface, rows, intrinsics, edges
         self.row_of = {int(frame): row for row, frame in enumerate(rows.frames)}
+        self.grippers = np.flatnonzero(interface.actions.columns_of_kind("gripper"))
+        self.titles = [interface.actions.columns[column] for column in self.grippers]
+        self.ranges = value_ranges(rows.truth, rows.predicted, rows.mask)[self.grippers]
+        self.note = f"light: now, full: in {interface.seconds:.1f} s"
 
     def paint(self, picture: np.ndarray, frame: int) -> np.ndarray:
         """Draw on a picture, in place, and return it."""
-        rows, row = self.rows, self.row_of.get(frame)
+        row = self.row_of.get(frame)
         if row is not None:
-            marks = []
-            for color, chunks, mask in ((TRUTH, rows.truth, rows.mask), (PREDICTION, rows.predicted, None)):
-                if chunks is not None:
-                    tracks = compute_tracks(
-                        self.interface,
-                        chunks[row],
-                        rows.state[row],
-                        self.intrinsics,
-                        mask=None if mask is None else mask[row],
-                        state_mask=rows.state_mask[row],
-                    )
-                    marks.append((color, tracks))
-            draw_tracks(picture, marks, self.edges)
-        draw_legend(picture, _colors(rows), f"light: now, full: in {self.interface.seconds:.1f} s")
+            draw_tracks(picture, self._marks(row), self.edges)
+            curves = [(values[:, self.grippers], color) for values, color in _curves(self.rows, row)]
+            draw_insets(picture, charts_of(self.titles, curves, self.ranges))
+        draw_legend(picture, _colors(self.rows), self.note)
         return picture
+
+    def _marks(self, row: int) -> list[tuple[Color, tuple[Track, ...]]]:
+        rows, marks = self.rows, []
+        for color, chunks, mask in ((TRUTH, rows.truth, rows.mask[row]), (PREDICTION, rows.predicted, None)):
+            if chunks is not None:
+                state, known = rows.state[row], rows.state_mask[row]
+                tracks = compute_tracks(
+                    self.interface, chunks[row], state, self.intrinsics, mask=mask, state_mask=known
+                )
+                marks.append((color, tracks))
+        return marks
 
 
 class _ChartPainter:
     """Draws the latest chunk as charts in a panel right of the frame."""
 
-    def __init__(self, interface: PolicyInterface, rows: EpisodeRows, fps: float, height: int) -> None:
+    def __init__(self, interface: PolicyInterface, rows: EpisodeRows, fps: Fraction, height: int) -> None:
         self.interface, self.rows, self.fps = interface, rows, fps
-        names = interface.actions.columns
-        self.num_charts = min(len(names), MAX_CHARTS)
-        self.grid: Grid = plan_grid(self.num_charts, height)
-        self.titles = tuple(_title(interface, name) for name in names[: self.num_charts])
+        names = interface.actions.columns[:MAX_CHARTS]
+        self.grid: Grid = plan_grid(len(names), height)
+        self.titles = [_title(interface, name) for name in names]
         self.ranges = value_ranges(rows.truth, rows.predicted, rows.mask)
+        self.header = f"the next {interface.seconds:.2f} s, left to right"
+        if interface.actions.width > len(names):
+            self.header += f"; {len(names)} of {interface.actions.width} columns"
 
     def paint(self, picture: np.ndarray, frame: int) -> np.ndarray:
         """Return a new picture with the panel beside this one."""
-        rows, interface = self.rows, self.interface
-        row = int(np.searchsorted(rows.frames, frame, side="right")) - 1
-        age = (frame - int(rows.frames[row])) / self.fps if row >= 0 else np.inf
-        curves: dict[str, tuple[np.ndarray, Color]] = {}
-        if age <= interface.seconds:
-            if rows.truth is not None:
-                curves["truth"] = (np.where(rows.mask[row][:, None], rows.truth[row], np.nan), TRUTH)
-            if rows.predicted is not None:
-                curves["prediction"] = (rows.predicted[row], PREDICTION)
-        header = f"the next {interface.seconds:.2f} s, left to right"
-        if len(interface.actions.columns) > self.num_charts:
-            header += f"; {self.num_charts} of {len(interface.actions.columns)} columns"
-        cursor = age / interface.seconds if curves and interface.seconds > 0 else None
-        panel = draw_panel(self.grid, self.titles, curves, self.ranges, cursor, header)
-        draw_legend(picture, _colors(rows), "")
+        row = int(np.searchsorted(self.rows.frames, frame, side="right")) - 1
+        age = float((frame - int(self.rows.frames[row])) / self.fps) if row >= 0 else np.inf
+        horizon = self.interface.seconds
+        curves = _curves(self.rows, row) if age <= horizon else []
+        cursor = age / horizon if curves and horizon > 0 else None
+        draw_legend(picture, _colors(self.rows), "")
+        panel = draw_panel(self.grid, charts_of(self.titles, curves, self.ranges), cursor, self.header)
         return np.concatenate([picture, panel], axis=1)
+
+
+def _curves(rows: EpisodeRows, row: int) -> list[tuple[np.ndarray, Color]]:
+    """Return the chunks (H, D) of a row with their colours; steps of the truth that are not real are NaN."""
+    curves: list[tuple[np.ndarray, Color]] = []
+    if rows.truth is not None:
+        curves.append((np.where(rows.mask[row][:, None], rows.truth[row], np.nan), TRUTH))
+    if rows.predicted is not None:
+        curves.append((rows.predicted[row], PREDICTION))
+    return curves
 
 
 def _colors(rows: EpisodeRows) -> dict[str, Color]:

@@ -28,7 +28,12 @@ def draw_trace(image: np.ndarray, pixels: np.ndarray, visible: np.ndarray, color
 
 
 def draw_halo(image: np.ndarray, pixels: np.ndarray, visible: np.ndarray, thickness: int) -> None:
-    """Draw the dark edge of a trace, in place; all edges go below all traces. Takes what `draw_trace` does."""
+    """Draw the dark edge of a trace, in place; all edges go below all traces. Takes what `draw_trace` does.
+
+    A trace one pixel wide stands on a small picture, where an edge would hide more than it shows: it has none.
+    """
+    if thickness < 2:
+        return
     for step in _pieces(visible):
         draw_line(image, pixels[step], pixels[step + 1], HALO, thickness + 2)
     if visible.any():
