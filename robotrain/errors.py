@@ -92,6 +92,26 @@ class NoEpisodesError(RobotrainError, ValueError):
         super().__init__(f"No episodes in '{where}'.{' ' + reason if reason else ''}")
 
 
+class BrokenEpisodesError(RobotrainError, ValueError):
+    """A folder in which episodes cannot be read; every problem in one message."""
+
+    def __init__(self, where: Path | str, problems: Sequence[str], num_episodes: int) -> None:
+        self.problems = tuple(problems)
+        lines = "".join(f"\n  - {problem}" for problem in problems)
+        super().__init__(
+            f"{len(problems)} of {num_episodes} episodes in '{where}' cannot be read:{lines}\n"
+            "Mend or remove them; 'robotrain validate-data' tells more."
+        )
+
+
+class ManifestError(RobotrainError, ValueError):
+    """A manifest that cannot be used."""
+
+    def __init__(self, path: Path | str, problem: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"Manifest '{path}': {problem}")
+
+
 class PinError(RobotrainError, ValueError):
     """Pinned episodes that cannot be used; every problem of every pin in one message."""
 
@@ -127,6 +147,17 @@ class CheckpointError(RobotrainError, ValueError):
     def __init__(self, path: Path | str, problem: str) -> None:
         self.path = Path(path)
         super().__init__(f"Checkpoint '{path}': {problem}")
+
+
+class DivergedError(RobotrainError, ArithmeticError):
+    """A training loss that is not a number any more."""
+
+    def __init__(self, step: int, loss: float) -> None:
+        self.step = step
+        super().__init__(
+            f"The loss became {loss} at step {step}: training cannot go on. "
+            "Lower trainer.optim.lr, or look for extreme values with 'robotrain validate-data'."
+        )
 
 
 class ConversionError(RobotrainError, ValueError):
