@@ -1,7 +1,7 @@
 """Statistics of actions and states: what they are, and the normalisation they give.
 
 Knows plain numbers by timestep and channel; refuses to know torch, zarr and how the numbers were computed (that is
-`data/statistics.py`), so that a laptop and a cache hit read them at no cost.
+`data/exact_stats.py`), so that a laptop and a cache hit read them at no cost.
 """
 
 from collections.abc import Mapping

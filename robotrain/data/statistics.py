@@ -1,0 +1,149 @@
+"""Statistics from the cache where the data, the transforms and the code are the same, else computed and kept.
+
+Knows what a cache key must contain. A hit reads bytes and JSON only: neither torch nor zarr is loaded.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import robotrain
+from robotrain import console
+from robotrain.cache import cache_path, load_cached, save_cached
+from robotrain.data.exact_stats import compute_stats
+from robotrain.data.pipeline import Pipeline
+from robotrain.data.stats import SCHEMA_VERSION, Stats
+from robotrain.episodes import schema
+from robotrain.episodes.digest import digest_of_arrays
+from robotrain.episodes.reader import Episode
+from robotrain.episodes.schema import EpisodeFacts
+from robotrain.errors import StatsError
+from robotrain.files import sha256_of_json
+
+KIND = "norm-stats"
+
+SOURCES = (
+    "geometry",
+    "embodiments",
+    "episodes/schema.py",
+    "episodes/calibration.py",
+    "episodes/storage.py",
+    "episodes/reader.py",
+    "data/transforms.py",
+    "data/sources.py",
+    "data/numbers.py",
+    "data/pipeline.py",
+    "data/stats.py",
+    "data/exact_stats.py",
+)
+"""Files and folders of the package that make the numbers: a change in one is another key."""
+
+_CALIBRATION = (schema.EXTRINSICS, schema.CALIBRATION)
+
+
+@dataclass(frozen=True)
+class CacheResult:
+    """Where the statistics came from."""
+
+    hit: bool
+    path: Path
+    """The cache file."""
+    key: str
+    seconds: float
+
+
+def load_or_compute_stats(
+    facts: Sequence[EpisodeFacts],
+    pipeline: Pipeline,
+    cameras: tuple[str, ...] | None = None,
+    *,
+    pool_horizon: bool = False,
+    recompute: bool = False,
+) -> tuple[Stats, CacheResult]:
+    """Return the statistics of some episodes, from the cache if nothing that shapes them has changed.
+
+    Says once whether it was a hit.
+
+    Args:
+        facts: the training episodes.
+        pipeline: makes chunks of their arrays.
+        cameras: what the interface names; not part of the key.
+        pool_horizon: one set of action numbers a channel over all steps.
+        recompute: True ignores what is in the cache and replaces it.
+
+    Raises:
+        StatsError: when a value is not finite, or there is no real step at all.
+        EpisodeError: when an episode cannot be read by this pipeline.
+    """
+    begin = time.monotonic()
+    for episode in facts:
+        pipeline.check(episode)
+    key = stats_key(facts, pipeline, pool_horizon=pool_horizon)
+    path = cache_path(KIND, key)
+    stats = None if recompute else _cached(key)
+    hit = stats is not None
+    if stats is None:
+        stats = compute_stats([Episode(episode) for episode in facts], pipeline, cameras, pool_horizon=pool_horizon)
+        save_cached(KIND, key, {"key": key, "stats": stats.to_plain()})
+    seconds = time.monotonic() - begin
+    origin = "from the cache" if hit else "computed"
+    episodes = f"{len(facts)} episode{'' if len(facts) == 1 else 's'}"
+    console.say(f"Statistics of {episodes}, {stats.num_samples} samples: {origin} in {seconds:.1f} s.")
+    return replace(stats, interface=pipeline.interface(cameras)), CacheResult(hit, path, key, seconds)
+
+
+def stats_key(facts: Sequence[EpisodeFacts], pipeline: Pipeline, *, pool_horizon: bool) -> str:
+    """Return the SHA-256 of everything that shapes the statistics, and of nothing else.
+
+    Raises:
+        EpisodeError: when an episode lacks an array.
+    """
+    episodes = sorted(
+        [
+            episode.hash,
+            digest_of_arrays(episode.path, pipeline.arrays(episode)),
+            episode.num_frames,
+            str(episode.fps),
+            _calibration_digest(episode),
+        ]
+        for episode in facts
+    )
+    inputs = {
+        "schema_version": SCHEMA_VERSION,
+        "episodes": episodes,
+        "pipeline": pipeline.recipe(),
+        "pool_horizon": pool_horizon,
+        "sources": source_digest(),
+    }
+    return sha256_of_json(inputs)
+
+
+def source_digest() -> str:
+    """Return the SHA-256 of the source files in `SOURCES`, names included."""
+    package = Path(robotrain.__file__).parent
+    digest = hashlib.sha256()
+    for entry in SOURCES:
+        place = package / entry
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _calibration_digest(episode: EpisodeFacts) -> str:
+    """Camera poses in the attributes shape the numbers too; spelled by json, which lets odd values pass."""
+    told = [episode.attributes.get(name) for name in _CALIBRATION]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _cached(key: str) -> Stats | None:
+    payload = load_cached(KIND, key)
+    if payload is None:
+        return None
+    try:
+        return Stats.from_plain(payload.get("stats") or {})
+    except StatsError as problem:
+        console.warn(f"the cached statistics are of no use and are computed again: {problem}")
+        return None
