@@ -39,7 +39,7 @@ JOINTS = Layout(
 def make_eva_episode(
     path: Path,
     num_frames: int = 8,
-    size: tuple[int, int] = (16, 16),
+    size: tuple[int, int] = (16, 12),
     seed: int = 0,
     cameras: Sequence[str] = EVA_CAMERAS,
     attributes: Mapping[str, Any] | None = None,
@@ -69,7 +69,7 @@ def make_eva_episode(
 def make_human_episode(
     path: Path,
     num_frames: int = 8,
-    size: tuple[int, int] = (16, 16),
+    size: tuple[int, int] = (16, 12),
     seed: int = 0,
     missing: Mapping[Side, Sequence[int]] | None = None,
     attributes: Mapping[str, Any] | None = None,
@@ -102,7 +102,7 @@ def make_human_episode(
 def make_joint_episode(
     path: Path,
     num_frames: int = 8,
-    size: tuple[int, int] = (16, 16),
+    size: tuple[int, int] = (16, 12),
     seed: int = 0,
     fps: Fraction | float = 30,
     embodiment: str = "toy_arm",

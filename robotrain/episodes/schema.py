@@ -141,6 +141,11 @@ def is_keypoints(array: str) -> bool:
     return array.endswith("keypoints")
 
 
+def is_gripper(array: str) -> bool:
+    """Say whether an array holds a gripper's aperture."""
+    return array.endswith("gripper")
+
+
 def missing_rows(array: str, values: np.ndarray) -> np.ndarray:
     """Return which rows (T,) bool of an array's values (T, D) are not data.
 

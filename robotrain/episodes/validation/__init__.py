@@ -1,1 +1,15 @@
-"""Findings about episodes, each with a code, a place and a mend."""
+"""Checks of episodes: every finding has a code, a place, a meaning and a way to mend it."""
+
+from robotrain.episodes.validation.check import check_pins, check_twins, validate_data, validate_episode
+from robotrain.episodes.validation.findings import CODES, Code, Finding, Severity
+
+__all__ = [
+    "CODES",
+    "Code",
+    "Finding",
+    "Severity",
+    "check_pins",
+    "check_twins",
+    "validate_data",
+    "validate_episode",
+]
