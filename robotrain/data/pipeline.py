@@ -20,6 +20,7 @@ from robotrain.data.sources import Plan, arrays_read, build_plan
 from robotrain.data.transforms import Sample
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.embodiment import Embodiment, ModeLayouts, PolicyInterface
+from robotrain.embodiments.layout import Layout
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import ConfigError, EpisodeError, LayoutError
 from robotrain.geometry.resample import resample_mask
@@ -159,9 +160,7 @@ class Pipeline:
         """Return the raw rows around frames (N,) int; rows past the end repeat the last one and are not real."""
         numbers = episode if isinstance(episode, EpisodeNumbers) else self.load(episode)
         frames = np.asarray(frames, np.int64)
-        wanted = frames[:, None] + np.arange(numbers.rows)
-        rows = np.minimum(wanted, numbers.num_frames - 1)
-        real = (wanted < numbers.num_frames) & numbers.action_present[rows] & numbers.anchor_present[frames][:, None]
+        rows, real = _rows_around(numbers, frames)
         now = numbers.now
         return Window(
             actions={part: values[rows] for part, values in numbers.actions.items()},
@@ -171,6 +170,11 @@ class Pipeline:
             state_present={part: present[frames] for part, present in now.state_present.items()},
             frames={name: frame if frame.ndim == 2 else frame[frames] for name, frame in now.frames.items()},
         )
+
+    def real_steps(self, numbers: EpisodeNumbers) -> np.ndarray:
+        """Return which steps (T, H) bool of the chunk at each frame of an episode are real, without encoding them."""
+        _, real = _rows_around(numbers, np.arange(numbers.num_frames))
+        return resample_mask(real, self.horizon)
 
     def observe(self, arrays: Mapping[str, np.ndarray], camera_poses: CameraPoses | None = None) -> Window:
         """Return the window of an observation that no chunk follows yet: what a robot has.
@@ -200,7 +204,7 @@ class Pipeline:
         sample = self._run(window, window.actions)
         state, state_mask = self._state(window, sample)
         return Encoded(
-            actions=self.layouts.actions.join(sample.actions).astype(np.float32),
+            actions=_joined(self.layouts.actions, sample.actions),
             action_mask=resample_mask(window.action_real, self.horizon),
             state=state,
             state_mask=state_mask,
@@ -238,7 +242,23 @@ class Pipeline:
         for source in self.plan.sources:
             for name in source.state_fields:
                 mask[:, layout.slices[name]] = window.state_present[source.part][:, None]
-        return np.where(mask, layout.join(sample.state), 0.0).astype(np.float32), mask
+        return np.where(mask, _joined(layout, sample.state), np.float32(0)), mask
+
+
+def _joined(layout: Layout, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the array (..., D) float32 of named parts in one copy."""
+    values = np.empty((*parts[layout.names[0]].shape[:-1], layout.width), np.float32)
+    for name, columns in layout.slices.items():
+        values[..., columns] = parts[name]
+    return values
+
+
+def _rows_around(numbers: EpisodeNumbers, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (N, n) that chunks at frames (N,) are made of, clamped at the end, and which are real (N, n)."""
+    wanted = frames[:, None] + np.arange(numbers.rows)
+    rows = np.minimum(wanted, numbers.num_frames - 1)
+    anchored = numbers.anchor_present[frames][:, None]
+    return rows, (wanted < numbers.num_frames) & numbers.action_present[rows] & anchored
 
 
 def build_pipeline(

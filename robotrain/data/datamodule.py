@@ -1,0 +1,98 @@
+"""Loaders of training and validation batches, for Lightning.
+
+Knows order, processes and memory; refuses to know what a sample is. Which batch comes when is a function of the seed
+and its number alone, whatever the workers do.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+
+from robotrain.batch import Batch
+from robotrain.data.dataset import WindowDataset
+from robotrain.data.order import Share, TrainOrder, ValidOrder
+from robotrain.errors import ConfigError
+from robotrain.processes import die_with_parent, leave_signals_to_parent
+
+
+class EpisodesDataModule(pl.LightningDataModule):
+    """Training and validation loaders over two data sets.
+
+    Args:
+        train: samples to learn from.
+        valid: samples to validate on; None for no validation.
+        batch_size: samples a batch and process.
+        num_workers: loader processes beside each main one; 0 loads in the main process.
+        seed: of the order.
+        steps_per_epoch: batches that an epoch takes.
+
+    Raises:
+        ConfigError: when a number makes no sense, or the training set is empty.
+    """
+
+    def __init__(
+        self,
+        train: WindowDataset,
+        valid: WindowDataset | None,
+        *,
+        batch_size: int,
+        num_workers: int,
+        seed: int,
+        steps_per_epoch: int,
+    ) -> None:
+        super().__init__()
+        for name, value, least in (
+            ("batch_size", batch_size, 1),
+            ("num_workers", num_workers, 0),
+            ("steps_per_epoch", steps_per_epoch, 1),
+        ):
+            if value < least:
+                raise ConfigError(f"{name} must be at least {least}, found {value}.")
+        if len(train) == 0:
+            raise ConfigError("No frame of the training episodes has a recorded step: there is nothing to learn from.")
+        self.train, self.valid = train, valid
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.seed, self.steps_per_epoch = seed, steps_per_epoch
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        """Return the loader of training batches, for this process of the trainer."""
+        order = TrainOrder(len(self.train), self.batch_size, self.seed, self.steps_per_epoch, self._share())
+        return self._loader(self.train, order)
+
+    def val_dataloader(self) -> DataLoader[Batch] | list[Any]:
+        """Return the loader of validation batches, for this process of the trainer; an empty list without any."""
+        if self.valid is None or len(self.valid) == 0:
+            return []
+        return self._loader(self.valid, ValidOrder(len(self.valid), self.batch_size, self.seed, self._share()))
+
+    def _share(self) -> Share:
+        trainer = self.trainer
+        return Share() if trainer is None else Share(trainer.global_rank, trainer.world_size)
+
+    def _loader(self, dataset: WindowDataset, order: Iterable[list[int]]) -> DataLoader[Batch]:
+        on_device = self.trainer is not None and self.trainer.strategy.root_device.type != "cpu"
+        return DataLoader(
+            dataset,  # pyright: ignore[reportArgumentType]  # map-style by its methods, not by inheritance
+            batch_sampler=order,
+            num_workers=self.num_workers,
+            collate_fn=_as_it_is,  # pyright: ignore[reportArgumentType]  # the data set makes the batch itself
+            pin_memory=on_device,
+            persistent_workers=self.num_workers > 0,
+            worker_init_fn=_start_worker,
+            # Without its own generator a loader draws from torch's, and a resumed run would draw other dropout masks.
+            generator=torch.Generator().manual_seed(self.seed),
+        )
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
+
+
+def _start_worker(_: int) -> None:
+    """Make a loader process modest: one thread, the parent's signals left to the parent, gone when it is gone."""
+    die_with_parent()
+    leave_signals_to_parent()
+    torch.set_num_threads(1)

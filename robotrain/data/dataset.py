@@ -1,0 +1,232 @@
+"""Samples of episodes, a whole batch at a time.
+
+Opens episodes lazily in each process. A batch reads one JPEG a camera and row; numbers come from arrays that were read
+whole, once. Knows no order: that is `data/datamodule.py`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from robotrain import console
+from robotrain.batch import Batch, Keys, Observation
+from robotrain.data.numbers import EpisodeNumbers
+from robotrain.data.pipeline import Encoded, Pipeline
+from robotrain.episodes.reader import Episode
+from robotrain.episodes.schema import EpisodeFacts
+from robotrain.errors import ConfigError, EpisodeError, UnknownNameError, listing
+
+NUMBERS_BUDGET = 1 << 29
+"""Bytes of episodes' numbers that a process keeps, 512 MiB; the episodes used longest ago go first."""
+
+
+@dataclass
+class _Opened:
+    """One episode as a process holds it."""
+
+    episode: Episode
+    numbers: EpisodeNumbers
+
+
+class WindowDataset:
+    """Frames of one embodiment's episodes with the chunks that follow them.
+
+    Frames whose chunk has no real step are no samples; `num_left_out` counts them. `batch` serves any frame.
+
+    Args:
+        facts: the episodes.
+        pipeline: makes chunks of their arrays.
+        cameras: cameras of a batch, in order; None takes all of the embodiment's.
+
+    Raises:
+        ConfigError: when there is no episode, or none has any of the cameras.
+        EpisodeError: when an episode cannot be read by this pipeline.
+    """
+
+    def __init__(
+        self, facts: Sequence[EpisodeFacts], pipeline: Pipeline, cameras: tuple[str, ...] | None = None
+    ) -> None:
+        if not facts:
+            raise ConfigError("A data set needs at least one episode.")
+        self.pipeline = pipeline
+        self.interface = pipeline.interface(cameras)
+        self.facts = {each.hash: each for each in facts}
+        self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._sizes = self._fallback_sizes()
+        self._samples: dict[str, np.ndarray] = {}
+        for episode in console.track(tuple(self.facts), "Opening episodes", total=len(self.facts), unit="episodes"):
+            mask = pipeline.real_steps(self._open(episode).numbers)
+            self._samples[episode] = np.flatnonzero(mask.any(axis=1))
+        self._ends = np.cumsum([len(frames) for frames in self._samples.values()])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": OrderedDict()}  # another process opens its own
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """The episodes, in the order of the samples."""
+        return tuple(self.facts)
+
+    @property
+    def num_left_out(self) -> int:
+        """Frames that are no samples, because no step of their chunk was recorded (missing hands)."""
+        return sum(each.num_frames for each in self.facts.values()) - len(self)
+
+    def keys(self, index: int) -> tuple[str, int]:
+        """Return the (hash, frame) of a sample.
+
+        Raises:
+            IndexError: when there is no such sample.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        place = int(np.searchsorted(self._ends, index, side="right"))
+        episode = self.hashes[place]
+        frames = self._samples[episode]
+        return episode, int(frames[index - (int(self._ends[place]) - len(frames))])
+
+    def frames_of(self, episode: str) -> np.ndarray:
+        """Return all frames (T,) of an episode, those without a real step included: what a video shows.
+
+        Raises:
+            UnknownNameError: when there is no such episode.
+        """
+        return np.arange(self._facts_of(episode).num_frames)
+
+    def samples_of(self, episode: str) -> np.ndarray:
+        """Return the frames of an episode that are samples, ascending.
+
+        Raises:
+            UnknownNameError: when there is no such episode.
+        """
+        self._facts_of(episode)
+        return self._samples[episode]
+
+    def __getitem__(self, index: int) -> Batch:
+        """Return a batch of one sample."""
+        return self.__getitems__([index])
+
+    def __getitems__(self, indices: Sequence[int]) -> Batch:
+        """Return the batch of these samples: the loader's entrance."""
+        return self.batch([self.keys(index) for index in indices])
+
+    def batch(self, keys: Sequence[tuple[str, int]]) -> Batch:
+        """Return the batch of these (hash, frame), in their order.
+
+        Raises:
+            UnknownNameError: when there is no such episode.
+            EpisodeError: when a frame cannot be read, or pictures of one camera differ in size.
+        """
+        keys = [(str(episode), int(frame)) for episode, frame in keys]
+        encoded = self._encode(keys)
+        images, image_mask = {}, {}
+        for camera in self.interface.cameras:
+            images[camera], image_mask[camera] = self._images(camera, keys)
+        observation = Observation(
+            embodiment=self.interface.embodiment,
+            images=images,
+            image_mask=image_mask,
+            state=torch.from_numpy(encoded.state),
+            state_mask=torch.from_numpy(encoded.state_mask),
+            prompts=tuple(self.prompt(episode, frame) for episode, frame in keys),
+            keys=tuple(keys),
+        )
+        return Batch(
+            observation=observation,
+            actions=torch.from_numpy(encoded.actions),
+            action_mask=torch.from_numpy(encoded.action_mask),
+        )
+
+    def prompt(self, episode: str, frame: int) -> str:
+        """Return a frame's text: its first annotation, else the episode's description, else its task's name."""
+        facts = self._facts_of(episode)
+        prompts = self._open(episode).episode.prompts(frame)
+        return prompts[0] if prompts else facts.task_description or facts.task_name.replace("_", " ")
+
+    def _facts_of(self, episode: str) -> EpisodeFacts:
+        if episode not in self.facts:
+            raise UnknownNameError("episode", episode, self.hashes)
+        return self.facts[episode]
+
+    def _open(self, name: str) -> _Opened:
+        if name in self._opened:
+            self._opened.move_to_end(name)
+            return self._opened[name]
+        facts = self._facts_of(name)
+        # The episode that numbers are read from keeps its raw arrays, so it is not the one that is kept.
+        self._opened[name] = opened = _Opened(Episode(facts), self.pipeline.load(Episode(facts)))
+        kept = sum(each.numbers.num_bytes for each in self._opened.values())
+        while kept > NUMBERS_BUDGET and len(self._opened) > 1:
+            _, gone = self._opened.popitem(last=False)
+            kept -= gone.numbers.num_bytes
+        return opened
+
+    def _encode(self, keys: Keys | list[tuple[str, int]]) -> Encoded:
+        """Encode the rows of each episode in one go and put them back in order."""
+        interface, num = self.interface, len(keys)
+        encoded = Encoded(
+            np.empty((num, interface.horizon, interface.actions.width), np.float32),
+            np.empty((num, interface.horizon), bool),
+            np.empty((num, interface.state.width), np.float32),
+            np.empty((num, interface.state.width), bool),
+        )
+        rows_of: dict[str, list[int]] = {}
+        for row, (episode, _) in enumerate(keys):
+            rows_of.setdefault(episode, []).append(row)
+        for episode, rows in rows_of.items():
+            numbers = self._open(episode).numbers
+            frames = np.array([keys[row][1] for row in rows])
+            if outside := [frame for frame in frames.tolist() if not 0 <= frame < numbers.num_frames]:
+                raise EpisodeError(episode, f"there is no such frame among {numbers.num_frames}.", frame=outside[0])
+            part = self.pipeline.encode(self.pipeline.gather(numbers, frames))
+            encoded.actions[rows], encoded.action_mask[rows] = part.actions, part.action_mask
+            encoded.state[rows], encoded.state_mask[rows] = part.state, part.state_mask
+        return encoded
+
+    def _images(self, camera: str, keys: Sequence[tuple[str, int]]) -> tuple[Tensor, Tensor]:
+        """Read one camera's pictures (B, h, w, 3) uint8 and their mask (B,); an absent camera gives zeros."""
+        mask = torch.tensor([camera in self.facts[episode].cameras for episode, _ in keys])
+        pictures: Tensor | None = None
+        for row, (episode, frame) in enumerate(keys):
+            if not mask[row]:
+                continue
+            picture = torch.from_numpy(self._open(episode).episode.image(camera, frame))
+            if pictures is None:
+                pictures = torch.zeros((len(keys), *picture.shape), dtype=torch.uint8)
+            if picture.shape != pictures.shape[1:]:
+                raise self._sizes_differ(camera, keys)
+            pictures[row] = picture
+        if pictures is None:
+            width, height = self._sizes[camera]
+            pictures = torch.zeros((len(keys), height, width, 3), dtype=torch.uint8)
+        return pictures, mask
+
+    def _sizes_differ(self, camera: str, keys: Sequence[tuple[str, int]]) -> EpisodeError:
+        sizes: dict[tuple[int, int], str] = {}
+        for episode, frame in keys:
+            if camera in self.facts[episode].cameras:
+                height, width, _ = self._open(episode).episode.image(camera, frame).shape
+                sizes.setdefault((width, height), f"{width}x{height} in '{episode}'")
+        first = next(iter(sizes.values())).split("'")[1]
+        return EpisodeError(
+            first, f"pictures of camera '{camera}' differ in size within a batch: {listing(sizes.values())}."
+        )
+
+    def _fallback_sizes(self) -> dict[str, tuple[int, int]]:
+        """Return the size (width, height) of each camera's zeros, for batches in which no row has the camera."""
+        sizes: dict[str, tuple[int, int]] = {}
+        for camera in self.interface.cameras:
+            owner = next((each for each in self.facts.values() if camera in each.cameras), None)
+            if owner is not None:
+                sizes[camera] = Episode(owner).image_size(camera)
+        if self.interface.cameras and not sizes:
+            raise ConfigError(f"No episode has any of the cameras {', '.join(self.interface.cameras)}.")
+        return {camera: sizes.get(camera) or next(iter(sizes.values())) for camera in self.interface.cameras}
