@@ -28,16 +28,6 @@ _MOST = 999_999  # a larger number has no file name in this format
 _VERSION = 1  # of the conversion: raise it when the same dataset gives other bytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LeRobotConfig:
-    """Which episodes of a LeRobot dataset to convert."""
-
-    path: str
-    """Folder of the dataset, with meta, data and videos in it."""
-    episodes: str | None = None
-    """Numbers and ranges, both ends included: 28-31,59. None takes every episode."""
-
-
 @dataclass(frozen=True)
 class _Table:
     """The rows of one episode, as the file holds them."""
@@ -52,12 +42,20 @@ class _Table:
 
 
 class LeRobotSource(Source):
-    """One LeRobot v2 dataset as a source of episodes."""
+    """One LeRobot v2 dataset as a source of episodes.
 
-    def __init__(self, config: LeRobotConfig) -> None:
+    Args:
+        path: folder of the dataset, with meta, data and videos in it.
+        episodes: numbers and ranges, both ends included: ``28-31,59``; None takes every episode.
+
+    Raises:
+        RobotrainError: when pyarrow is not installed, or the dataset or the ranges cannot be read.
+    """
+
+    def __init__(self, path: Path | str, episodes: str | None = None) -> None:
         _parquet()
-        self.meta = read_meta(Path(config.path).expanduser())
-        chosen = tuple(self.meta.lengths) if config.episodes is None else parse_episode_ranges(config.episodes)
+        self.meta = read_meta(Path(path).expanduser())
+        chosen = tuple(self.meta.lengths) if episodes is None else parse_episode_ranges(episodes)
         self._episodes = {f"{self.meta.name}-episode-{episode:06d}": episode for episode in sorted(chosen)}
         if self.meta.left_out:
             say(f"Not converted, of every episode: {', '.join(self.meta.left_out)}.")
