@@ -52,7 +52,7 @@ def test_both_are_seen_where_they_run_on_top_of_each_other() -> None:
 def test_a_hand_shows_its_skeleton_now_and_at_the_end() -> None:
     angle = np.linspace(0, 2 * np.pi, 21)
     hand = np.stack([60 * np.cos(angle), 60 * np.sin(angle)], -1)
-    pixels = np.stack([hand + (150 + 10 * step, 200) for step in range(21)])
+    pixels = np.stack([hand + np.array([150 + 10 * step, 200]) for step in range(21)])
     track = Track("left.keypoints", "keypoints", "left", np.zeros((21, 21, 3)), pixels, np.ones((21, 21), bool))
     image = picture()
     draw_tracks(image, [(TRUTH, [track])], hand_edges())

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -175,7 +176,7 @@ def test_charts_keep_the_latest_chunk_and_move_the_cursor_until_its_horizon_ends
     drawn = [bool(reddish(panel).any()) for panel in panels]
     assert drawn == [False, False, True, True, True, True, True, False]
     # the curve stays; only the cursor's columns change, and further right each time
-    moved = [np.nonzero((a != b).any((0, 2)))[0].max() for a, b in zip(panels[2:6], panels[3:7], strict=True)]
+    moved = [np.nonzero((a != b).any((0, 2)))[0].max() for a, b in pairwise(panels[2:7])]
     assert moved == sorted(moved)
     assert len(set(moved)) == len(moved)
 

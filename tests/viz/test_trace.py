@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def test_a_traces_pixels_appear_at_the_given_places() -> None:
     assert changed(image)[30, 30]  # half-way of the first piece
     assert changed(image)[25, 50]  # and of the second
     rows, columns = np.nonzero(changed(image))
-    ways = np.concatenate([np.linspace(a, b, 200) for a, b in zip(pixels[:-1], pixels[1:], strict=True)])
+    ways = np.concatenate([np.linspace(a, b, 200) for a, b in pairwise(pixels)])
     distance = np.linalg.norm(np.stack([columns + 0.5, rows + 0.5], -1)[:, None] - ways[None], axis=-1).min(1)
     assert distance.max() < 3.5  # the disc at the end is the widest
 

@@ -64,7 +64,9 @@ def test_points_in_a_wrists_frame_go_through_the_wrists_pose() -> None:
     points = camera_points(hands, chunk, state)
     wanted = rotation @ local + (0.1, 0.0, 0.6)
     np.testing.assert_allclose(points["right.keypoints"], np.broadcast_to(wanted, (3, 21, 3)), atol=1e-12)
-    np.testing.assert_allclose(points["right.xyz"][:, 0], [(0.1, 0, 0.6), wanted, (0.1, 0, 0.6)], atol=1e-12)
+    np.testing.assert_allclose(
+        points["right.xyz"][:, 0], np.stack([np.array([0.1, 0, 0.6]), wanted, np.array([0.1, 0, 0.6])]), atol=1e-12
+    )
 
 
 def test_points_of_an_unknown_wrist_are_not_visible() -> None:
