@@ -24,7 +24,7 @@ from robotrain.predictions import Predictions
 from robotrain.training.checkpoint import Checkpoint, load_checkpoint, resolve_checkpoint
 from robotrain.training.module import VALID_PASS, PolicyModule, restore_module
 
-MICRO_BATCH = 32
+BATCH_SIZE = 32
 ACT_KEY = ("act", 0)
 """Key of an observation that belongs to no episode; its draws are as fixed as any."""
 
@@ -60,30 +60,42 @@ class LoadedPolicy:
         """Names of the embodiments that it was trained for."""
         return tuple(self.checkpoint.interfaces)
 
-    def interface(self, embodiment: str | None = None) -> PolicyInterface:
-        """Return the interface for an embodiment; None where there is only one.
+    @property
+    def interface(self) -> PolicyInterface:
+        """The interface of a policy with one embodiment.
 
         Raises:
-            CheckpointError: when the policy was not trained for it, naming both; or when None is ambiguous.
+            CheckpointError: when it has several: `interface_of` takes a name.
+        """
+        if len(self.embodiments) > 1:
+            raise CheckpointError(self.checkpoint.path, f"name one of its embodiments: {', '.join(self.embodiments)}.")
+        return self.interface_of(self.embodiments[0])
+
+    @property
+    def stats(self) -> Stats:
+        """The statistics of the training episodes of a policy with one embodiment; raises what `interface` does."""
+        return self.stats_of(self.interface.embodiment)
+
+    def interface_of(self, embodiment: str) -> PolicyInterface:
+        """Return the interface for an embodiment.
+
+        Raises:
+            CheckpointError: when the policy was not trained for it, naming both.
         """
         known = self.checkpoint.interfaces
-        if embodiment is None and len(known) == 1:
-            return next(iter(known.values()))
-        if embodiment is None:
-            raise CheckpointError(self.checkpoint.path, f"name one of its embodiments: {', '.join(known)}.")
         if embodiment not in known:
             problem = f"it was trained for '{', '.join(known)}', and the data is of '{embodiment}'."
             raise CheckpointError(self.checkpoint.path, problem)
         return known[embodiment]
 
-    def stats(self, embodiment: str | None = None) -> Stats:
+    def stats_of(self, embodiment: str) -> Stats:
         """Return the statistics of the training episodes of an embodiment.
 
         Raises:
             CheckpointError: when the policy was not trained for it.
             StatsError: when the checkpoint's are not readable.
         """
-        return Stats.from_plain(self.checkpoint.stats[self.interface(embodiment).embodiment])
+        return Stats.from_plain(self.checkpoint.stats[self.interface_of(embodiment).embodiment])
 
     def pipeline(self, embodiment: str | None = None) -> Pipeline:
         """Return the pipeline that made the numbers the policy was trained on, built from the checkpoint alone.
@@ -91,7 +103,7 @@ class LoadedPolicy:
         Raises:
             CheckpointError: when the policy was not trained for the embodiment.
         """
-        interface = self.interface(embodiment)
+        interface = self.interface if embodiment is None else self.interface_of(embodiment)
         return build_pipeline(
             _body(interface), mode=interface.mode, horizon=interface.horizon, seconds=interface.seconds
         )
@@ -102,7 +114,7 @@ class LoadedPolicy:
         Raises:
             CheckpointError: naming both sides of the first difference.
         """
-        trained = self.interface(data.embodiment)
+        trained = self.interface_of(data.embodiment)
         for name in ("mode", "horizon", "seconds", "cameras"):
             ours, theirs = getattr(trained, name), getattr(data, name)
             if ours != theirs:
@@ -159,7 +171,8 @@ class LoadedPolicy:
             EpisodeError: when an array is missing, or a pose is none.
             PredictionError: when there is no picture at all of the policy's cameras.
         """
-        interface, pipeline = self.interface(embodiment), self.pipeline(embodiment)
+        pipeline = self.pipeline(embodiment)
+        interface = self.interface_of(pipeline.embodiment.name)
         window = pipeline.observe(arrays, camera_poses)
         state, state_mask = pipeline.encode_state(window)
         pictures, masks = _pictures(interface, images)
@@ -194,13 +207,13 @@ def predict_keys(
     keys: Sequence[tuple[str, int]],
     *,
     seed: int = 0,
-    micro_batch: int = MICRO_BATCH,
+    batch_size: int = BATCH_SIZE,
     origin: Mapping[str, Any] | None = None,
 ) -> Predictions:
     """Return the policy's chunks for these rows beside the truth.
 
     Every forward pass has the same number of rows: the last of an episode is filled by repeating its last row. So what
-    is predicted for a row depends on its (hash, frame), the seed and ``micro_batch``, and not on the other rows.
+    is predicted for a row depends on its (hash, frame), the seed and ``batch_size``, and not on the other rows.
     Episodes never share a pass, since their pictures may differ in size.
 
     Args:
@@ -208,7 +221,7 @@ def predict_keys(
         samples: gives raw batches by (hash, frame).
         keys: the N rows wanted; the result keeps their order.
         seed: of the noise.
-        micro_batch: rows of a forward pass.
+        batch_size: rows of a forward pass.
         origin: plain data to record with the predictions, beside checkpoint, step and seed.
 
     Raises:
@@ -224,9 +237,9 @@ def predict_keys(
     truth, mask = np.empty_like(predicted), np.empty((num, horizon), bool)
     state = np.empty((num, interface.state.width), np.float32)
     state_mask = np.empty(state.shape, bool)
-    passes = list(_passes(keys, micro_batch))
+    passes = list(_passes(keys, batch_size))
     for rows in track(passes, "predict", total=len(passes), unit="passes"):
-        batch = samples.batch(_filled([keys[row] for row in rows], micro_batch))
+        batch = samples.batch(_filled([keys[row] for row in rows], batch_size))
         real = len(rows)
         predicted[rows] = loaded.predict(batch.observation, seed=seed)[:real]
         truth[rows], mask[rows] = batch.actions[:real].numpy(), batch.action_mask[:real].numpy()
@@ -247,18 +260,18 @@ def predict_keys(
     )
 
 
-def _passes(keys: Sequence[tuple[str, int]], micro_batch: int) -> Iterator[list[int]]:
-    """Yield the row numbers of each forward pass: rows of one episode, at most ``micro_batch``."""
+def _passes(keys: Sequence[tuple[str, int]], batch_size: int) -> Iterator[list[int]]:
+    """Yield the row numbers of each forward pass: rows of one episode, at most ``batch_size``."""
     rows_of: dict[str, list[int]] = {}
     for row, (episode, _) in enumerate(keys):
         rows_of.setdefault(episode, []).append(row)
     for rows in rows_of.values():
-        for start in range(0, len(rows), micro_batch):
-            yield rows[start : start + micro_batch]
+        for start in range(0, len(rows), batch_size):
+            yield rows[start : start + batch_size]
 
 
-def _filled(keys: list[tuple[str, int]], micro_batch: int) -> Keys:
-    return (*keys, *[keys[-1]] * (micro_batch - len(keys)))
+def _filled(keys: list[tuple[str, int]], batch_size: int) -> Keys:
+    return (*keys, *[keys[-1]] * (batch_size - len(keys)))
 
 
 def _pictures(
