@@ -28,18 +28,20 @@ Color = tuple[int, int, int]
 """Red, green, blue, each 0 to 255."""
 
 _SHIFT = 4  # cv2 takes coordinates in sixteenths of a pixel
+_FINER = 4  # pixels of a polygon's mask across one pixel of the picture
 _FAR = float(1 << 20)  # nearer than this cv2's integers hold; no picture is as wide
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
 def draw_disc(image: np.ndarray, centre: np.ndarray | tuple[float, float], radius: float, color: Color) -> None:
-    """Fill a disc; centre (2,) and radius in pixels."""
+    """Fill a disc; centre (2,) and radius in pixels, at least 1."""
     _check(image)
     point = np.asarray(centre, dtype=np.float64)
     if not np.isfinite(point).all() or not np.isfinite(radius) or np.abs(point).max() > _FAR:
         return
     x, y = _fixed(point).tolist()
-    cv2.circle(image, (x, y), round(radius * (1 << _SHIFT)), color, cv2.FILLED, cv2.LINE_AA, _SHIFT)
+    inner = max(radius, 1.0) - 0.5  # cv2 adds a soft rim of half a pixel
+    cv2.circle(image, (x, y), round(inner * (1 << _SHIFT)), color, cv2.FILLED, cv2.LINE_AA, _SHIFT)
 
 
 def draw_line(
@@ -79,7 +81,18 @@ def draw_polygon(image: np.ndarray, corners: np.ndarray | Iterable[tuple[float, 
     path = np.asarray(corners if isinstance(corners, np.ndarray) else list(corners), dtype=np.float64).reshape(-1, 2)
     if len(path) < 3 or not np.isfinite(path).all():
         return
-    cv2.fillPoly(image, [_fixed(np.clip(path, -_FAR, _FAR))], color, cv2.LINE_AA, _SHIFT)
+    path = np.clip(path, -_FAR, _FAR)
+    low = np.maximum(np.floor(path.min(axis=0)), 0).astype(int)
+    high = np.minimum(np.ceil(path.max(axis=0)), image.shape[1::-1]).astype(int)
+    width, height = (high - low).tolist()
+    if width < 1 or height < 1:
+        return
+    # cv2's own soft polygons grow by half a pixel to one side, so draw a hard one, finer, and average it.
+    fine = np.zeros((height * _FINER, width * _FINER), np.uint8)
+    cv2.fillPoly(fine, [_fixed((path - low) * _FINER)], 255, cv2.LINE_8, _SHIFT)
+    share = cv2.resize(fine, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
+    part = image[low[1] : high[1], low[0] : high[0]]
+    blend(part, np.broadcast_to(np.asarray(color, np.uint8), part.shape), share)
 
 
 def draw_text(image: np.ndarray, text: str, origin: tuple[float, float], color: Color, scale: float = 0.5) -> None:
