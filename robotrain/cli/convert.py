@@ -9,7 +9,7 @@ from robotrain.cli.options import JsonOption, print_json, say_next, say_path
 from robotrain.console import out as console
 
 if TYPE_CHECKING:
-    from robotrain.stages.convert import ConvertReport
+    from robotrain.convert.source import ConvertReport
 
 app = typer.Typer(no_args_is_help=True, help="Convert foreign data, or generate episodes, into the EgoVerse format.")
 
@@ -33,9 +33,9 @@ def lerobot(
     without new code. Nothing is left out silently: an episode that cannot be
     converted whole is an error.
     """
-    from robotrain.stages.convert import LerobotConfig, run_lerobot
+    from robotrain.stages.convert import LeRobotConfig, run
 
-    _finish(run_lerobot(LerobotConfig(source=str(source), out=str(out), episodes=episodes)), as_json=as_json)
+    _finish(run(LeRobotConfig(path=str(source), episodes=episodes), out=out), as_json=as_json)
 
 
 @app.command(epilog="Example: robotrain convert synthetic eva_bimanual episodes --episodes 40 --width 96 --height 72")
@@ -53,18 +53,26 @@ def synthetic(
     Hands reach for objects whose place is known only from the image, so that
     learning and drawing can be checked.
     """
-    from robotrain.stages.convert import SyntheticConfig, run_synthetic
+    from robotrain.convert.synthetic.generate import SyntheticConfig
+    from robotrain.stages.convert import run
 
     config = SyntheticConfig(
-        embodiment=embodiment, out=str(out), episodes=episodes, seed=seed, width=width, height=height
+        embodiment=embodiment,  # pyright: ignore[reportArgumentType]  # checked there, against the bodies there are
+        num_episodes=episodes,
+        seed=seed,
+        width=width,
+        height=height,
     )
-    _finish(run_synthetic(config), as_json=as_json)
+    _finish(run(config, out=out), as_json=as_json)
 
 
 def _finish(report: "ConvertReport", *, as_json: bool) -> None:
     if as_json:
-        print_json(report.to_plain())
+        from robotrain.stages.convert import to_plain
+
+        print_json(to_plain(report))
         return
-    console.print(f"{len(report.episodes):,} episodes, {report.num_frames:,} frames", markup=False)
+    there = f"; {len(report.skipped_existing):,} were there already" if report.skipped_existing else ""
+    console.print(f"{len(report.written):,} episodes written, {report.frames:,} frames{there}", markup=False)
     say_path("episodes", report.out)
     say_next(f"robotrain validate-data {report.out}")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from robotrain.cli.evaluate import print_scores
 from robotrain.cli.options import JsonOption, print_json, say_path
-from robotrain.cli.tables import print_table
 from robotrain.console import out
 
 EXAMPLE = "robotrain demo my-demo"
@@ -28,12 +28,13 @@ def demo(
     if as_json:
         print_json(report.to_plain())
         return
-    print_table(
-        report.evaluation.columns,
-        report.evaluation.rows,
-        title="On episodes that the model has not seen (lower is better)",
-    )
-    out.print(report.verdict, markup=False)
+    out.print("\nOn episodes that the model has not seen; lower is better:")
+    print_scores(report.evaluation.result)
+    primary = report.evaluation.result.score(report.evaluation.result.primary)
+    if primary.ratio is not None:
+        out.print(
+            f"{primary.metric}: {primary.ratio:.2f} of the best baseline's ({primary.best_baseline})\n", markup=False
+        )
     for path in report.evaluation.videos:
         say_path("video", path)
     say_path("metrics", report.evaluation.metrics)

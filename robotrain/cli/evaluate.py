@@ -9,6 +9,7 @@ from robotrain.cli.tables import print_table
 from robotrain.console import out
 
 if TYPE_CHECKING:
+    from robotrain.evaluation.report import Report
     from robotrain.stages.evaluate import EvaluateReport
 
 EXAMPLE = "robotrain eval runs/episodes/hpt_tiny_2026-01-31T12-00-00Z --videos"
@@ -54,12 +55,29 @@ def evaluate(
 
 
 def _show(report: "EvaluateReport") -> None:
+    coverage = report.result.coverage
     out.print(
-        f"{report.split}: {report.num_episodes:,} episodes, {report.num_samples:,} chunks; lower is better",
+        f"{report.split}: {coverage.episodes:,} episodes, {coverage.frames_measured:,} of {coverage.frames:,} frames "
+        "with a future to compare; lower is better",
         markup=False,
     )
-    print_table(report.columns, report.rows)
+    print_scores(report.result)
     say_path("metrics", report.metrics)
     say_path("predictions", report.predictions)
     for path in report.videos:
         say_path("video", path)
+
+
+def print_scores(result: "Report") -> None:
+    """Print each metric of the model beside each baseline's, and the ratio to the best of them."""
+    baselines = tuple(result.scores[0].baselines) if result.scores else ()
+    rows = [
+        (
+            f"{score.metric} [{score.unit}]" if score.unit else score.metric,
+            score.model,
+            *(score.baselines[name] for name in baselines),
+            score.ratio,
+        )
+        for score in result.scores
+    ]
+    print_table(("metric", "model", *baselines, "ratio"), rows)

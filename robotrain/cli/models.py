@@ -1,12 +1,15 @@
 """`robotrain models`: the archs there are, and how large they are."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from robotrain.cli.options import JsonOption, complete_arch, print_json
 from robotrain.cli.tables import print_table
 from robotrain.console import out
+
+if TYPE_CHECKING:
+    from robotrain.stages.models import ModelsReport
 
 EXAMPLE = "robotrain models hpt_tiny"
 
@@ -23,10 +26,31 @@ def models(
     report = run(ModelsConfig(name=name))
     if as_json:
         print_json(report.to_plain())
-        return
-    if name is None:
-        print_table(report.columns, report.rows, text=2)
-        out.print("Parameters depend on the embodiment: its layouts give the widths, its cameras the stems.")
-        return
-    out.print(report.yaml, markup=False, soft_wrap=True)
-    print_table(report.columns, report.rows)
+    elif name is None:
+        _show_all(report)
+    else:
+        _show_one(name, report)
+
+
+def _show_all(report: "ModelsReport") -> None:
+    bodies = next(iter(report.parameters.values())) if report.parameters else ()
+    rows = [
+        (
+            name,
+            arch.family,
+            f"{arch.width} x {arch.depth} x {arch.heads}",
+            arch.horizon,
+            *(sum(parts.values()) for parts in report.parameters[name].values()),
+        )
+        for name, arch in report.archs.items()
+    ]
+    print_table(("arch", "family", "width x depth x heads", "horizon", *bodies), rows, text=3)
+    out.print("Parameters by embodiment: its layouts give the widths, its cameras the stems.")
+
+
+def _show_one(name: str, report: "ModelsReport") -> None:
+    from robotrain.config import to_yaml
+
+    out.print(to_yaml(report.archs[name]), markup=False, soft_wrap=True)
+    for body, parts in report.parameters[name].items():
+        print_table((body, "parameters"), [*parts.items(), ("total", sum(parts.values()))])

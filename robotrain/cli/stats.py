@@ -42,9 +42,11 @@ def _show(report: "StatsReport") -> None:
     interface = report.stats.interface
     out.print(
         f"{interface.embodiment}, {interface.mode}: {interface.horizon} steps over {interface.seconds:.3g} s, "
-        f"{report.num_samples:,} samples of {len(report.stats.episodes):,} training episodes",
+        f"{report.stats.num_samples:,} samples of {len(report.stats.episodes):,} training episodes",
         markup=False,
     )
-    print_table(("actions", "mean", "std", "1 %", "99 %", "note"), report.rows("actions"))
-    print_table(("state", "mean", "std", "1 %", "99 %", "note"), report.rows("state"))
-    say_path("from cache" if report.cache.hit else "computed", report.cache.path or "(the cache cannot be written)")
+    for group in ("actions", "state"):
+        print_table((group, "unit", "width", "1 %", "99 %", "largest std"), report.rows(group), text=2)
+    for remark in report.remarks:
+        out.print(f"note: {remark}", markup=False)
+    say_path("from cache" if report.cache.hit else "computed", report.cache.path)

@@ -1,0 +1,227 @@
+"""Stage: from episodes and an arch to a run directory. Knows the order of a training; every step lives elsewhere."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from robotrain.config import Layer, compose, load_named, save_config, to_plain, to_yaml
+from robotrain.console import say, warn
+from robotrain.data.config import DataConfig
+from robotrain.data.datamodule import EpisodesDataModule
+from robotrain.data.dataset import WindowDataset
+from robotrain.data.stats import Stats, StatsMode, affine
+from robotrain.errors import CheckpointError, ConfigError, MissingPathError
+from robotrain.files import write_json
+from robotrain.models.registry import build_on_meta, count_parameters
+from robotrain.stages.inputs import Inputs, data_layers, resolve_inputs, with_root
+from robotrain.stages.models import arch_schema
+from robotrain.stages.run_directory import CONFIG, STATS, create_run_directory, load_split, save_split
+from robotrain.stages.stats import load_stats
+from robotrain.stages.validate import require_sound
+from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
+from robotrain.training.module import PolicyModule, Subject, build_module
+from robotrain.training.normalizer import Affine
+from robotrain.training.provenance import save_provenance
+from robotrain.training.trainer import TrainerConfig, build_trainer, fit
+
+GROUPS = ("arch", "data", "trainer")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig:
+    """Everything that decides a run. Saved as ``config.yaml`` in the run directory, and usable as a recipe."""
+
+    name: str = ""
+    """Folder of the run under ROBOTRAIN_LOG_DIR; empty takes the data's name."""
+    description: str = ""
+    """Beginning of the run directory's own name; empty takes the arch's name."""
+    arch: Any = None
+    """The policy: the config of a family in `models/registry.py`, picked by its ``family``."""
+    data: DataConfig = field(default_factory=DataConfig)
+    """Which episodes, and how they become batches."""
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    """How long, how precise, where."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainChoice:
+    """What a user picked on the command line, by name."""
+
+    arch: str | None = None
+    data: str | None = None
+    trainer: str | None = None
+    recipe: str | None = None
+    resume: Path | None = None
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrainPlan:
+    """What a run would be: of ``--dry-run``."""
+
+    config: TrainConfig
+    parameters: Mapping[str, int]
+    """By part of the policy."""
+
+    @property
+    def num_parameters(self) -> int:
+        """Parameters of the whole policy."""
+        return sum(self.parameters.values())
+
+    @property
+    def yaml(self) -> str:
+        """The resolved config."""
+        return to_yaml(self.config)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "config": to_plain(self.config),
+            "parameters": dict(self.parameters),
+            "num_parameters": self.num_parameters,
+        }
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """What a run left."""
+
+    run_dir: Path
+    checkpoint: Path
+    step: int
+    seconds: float
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "run_dir": str(self.run_dir),
+            "checkpoint": str(self.checkpoint),
+            "step": self.step,
+            "seconds": self.seconds,
+        }
+
+
+def resolve_config(choice: TrainChoice) -> TrainConfig:
+    """Compose a run's config: the recipe, then arch, data and trainer in place of its own, then ``KEY=VALUE``.
+
+    Raises:
+        UnknownNameError: for a name or a key that does not exist.
+        ConfigError: for a contradiction.
+    """
+    if choice.resume is not None:
+        return _compose((_resumed_layer(choice),), choice.overrides)
+    recipe = load_named("recipe", choice.recipe or "default")
+    layers: list[Layer] = []
+    for group in GROUPS:
+        spec = getattr(choice, group)
+        if spec is None:
+            continue
+        recipe = recipe.without(group)
+        chosen = data_layers(spec) if group == "data" else (load_named(group, spec),)
+        layers += [layer.under(group) for layer in chosen]
+    return _compose((recipe, *layers), choice.overrides)
+
+
+def plan(config: TrainConfig) -> TrainPlan:
+    """Resolve the data and build the policy's structure without a single weight."""
+    inputs = resolve_inputs(config.data, horizon=config.arch.horizon)
+    policy = build_on_meta(config.arch, [inputs.interface])
+    return TrainPlan(replace(config, data=with_root(config.data)), count_parameters(policy))
+
+
+def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None = None) -> TrainReport:
+    """Check the episodes, compute or load their statistics, train, and leave a run directory.
+
+    Nothing is written before everything is known to fit.
+
+    Args:
+        config: from `resolve_config`.
+        resume: the run directory to go on with.
+        log_dir: where run directories go; None: ROBOTRAIN_LOG_DIR.
+
+    Raises:
+        RobotrainError: for anything in config or data that does not fit.
+    """
+    begin = time.monotonic()
+    config = replace(config, data=with_root(config.data))
+    inputs = resolve_inputs(config.data, horizon=config.arch.horizon)
+    if not inputs.selection.valid:
+        warn("only one episode: it is trained on, and nothing is held out to validate with")
+    require_sound(inputs.selection.all, inputs.selection.root)
+    stats, _ = load_stats(inputs, config.data.stats)
+    module = _build(config, inputs, stats)
+    checkpoint = _checkpoint_to_resume(resume, inputs, config)
+    run_dir = resume or create_run_directory(
+        config.name or config.data.name, config.description or config.arch.name, log_dir
+    )
+    _describe(run_dir, config, inputs, stats)
+    say(f"Training {config.arch.name} on {len(inputs.selection.train)} episodes: {run_dir}")
+    fit(build_trainer(config.trainer, run_dir), module, _data_module(config, inputs), resume=checkpoint)
+    last = resolve_checkpoint(run_dir)
+    return TrainReport(run_dir, last, load_checkpoint(last).step, time.monotonic() - begin)
+
+
+def _compose(layers: Sequence[Layer], overrides: Sequence[str]) -> TrainConfig:
+    return compose(TrainConfig, layers, overrides=overrides, schema_for={"arch": arch_schema})
+
+
+def _resumed_layer(choice: TrainChoice) -> Layer:
+    given = [f"--{name}" for name in (*GROUPS, "recipe") if getattr(choice, name) is not None]
+    if given:
+        raise ConfigError(f"--resume takes the run's own config, so {', '.join(given)} would be ignored.")
+    path = (choice.resume or Path()) / CONFIG
+    if not path.is_file():
+        raise MissingPathError(path, "The config of the run to resume")
+    return load_named("recipe", str(path))
+
+
+def _checkpoint_to_resume(resume: Path | None, inputs: Inputs, config: TrainConfig) -> Path | None:
+    """Return the checkpoint to go on from; refuse other episodes than the run began with, and a run that is done."""
+    if resume is None:
+        return None
+    path = resolve_checkpoint(resume)
+    if load_split(resume).train != tuple(facts.hash for facts in inputs.selection.train):
+        raise CheckpointError(path, f"the training episodes in '{inputs.selection.root}' are not those it began with.")
+    step = load_checkpoint(path).step
+    if step >= config.trainer.max_steps:
+        raise ConfigError(f"'{resume}' has done its {step} steps. To go on: trainer.max_steps={2 * step}, say.")
+    return path
+
+
+def _build(config: TrainConfig, inputs: Inputs, stats: Stats) -> PolicyModule:
+    subject = Subject(
+        interface=inputs.interface, affine=affine_of(stats, config.data.stats.mode), stats=stats.to_plain()
+    )
+    return build_module(config.arch, [subject], learning=config.trainer.learning, config=to_plain(config))
+
+
+def affine_of(stats: Stats, mode: StatsMode) -> Affine:
+    """Return the normalisation that statistics give."""
+    action_centre, action_scale = affine(stats.actions, stats.interface.actions, mode)
+    state_centre, state_scale = affine(stats.state, stats.interface.state, mode)
+    return Affine(
+        action_centre=action_centre, action_scale=action_scale, state_centre=state_centre, state_scale=state_scale
+    )
+
+
+def _data_module(config: TrainConfig, inputs: Inputs) -> EpisodesDataModule:
+    cameras = inputs.interface.cameras
+    train = WindowDataset(inputs.selection.train, inputs.pipeline, cameras)
+    valid = WindowDataset(inputs.selection.valid, inputs.pipeline, cameras) if inputs.selection.valid else None
+    return EpisodesDataModule(
+        train,
+        valid,
+        batch_size=config.data.batch_size,
+        num_workers=config.data.num_workers,
+        seed=config.trainer.seed,
+        steps_per_epoch=config.trainer.batches_per_epoch,
+    )
+
+
+def _describe(run_dir: Path, config: TrainConfig, inputs: Inputs, stats: Stats) -> None:
+    save_config(run_dir / CONFIG, config)
+    save_provenance(run_dir)
+    write_json(run_dir / STATS, stats.to_plain())
+    save_split(run_dir, inputs.selection)
