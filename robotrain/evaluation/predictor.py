@@ -67,7 +67,7 @@ class LoadedPolicy:
         Raises:
             CheckpointError: when it has several: `interface_of` takes a name.
         """
-        if len(self.embodiments) > 1:
+        if len(self.embodiments) != 1:
             raise CheckpointError(self.checkpoint.path, f"name one of its embodiments: {', '.join(self.embodiments)}.")
         return self.interface_of(self.embodiments[0])
 
