@@ -118,6 +118,26 @@ def make_joint_episode(
     return path
 
 
+def write_numbers(
+    path: Path,
+    embodiment: str,
+    numbers: Mapping[str, np.ndarray],
+    fps: Fraction | float = 30,
+    attributes: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write an episode of given numeric arrays, each (T, D), and no picture."""
+    with EpisodeWriter(path, embodiment=embodiment, fps=fps, attributes=attributes) as writer:
+        writer.add_numbers(numbers)
+    return path
+
+
+def write_joints(path: Path, actions: np.ndarray, state: np.ndarray | None = None, fps: float = 30) -> Path:
+    """Write an episode of a robot with one group of joints, (T, D) commanded and measured, and no picture."""
+    layout = Layout((Field("arm", "joint", actions.shape[1], "", "rad"),)).to_plain()
+    numbers = {CMD_JOINTS: actions, OBS_JOINTS: actions if state is None else state}
+    return write_numbers(path, "toy_arm", numbers, fps, {FIELDS: {CMD_JOINTS: layout, OBS_JOINTS: layout}})
+
+
 def smooth(rng: np.random.Generator, num_rows: int, width: int, scale: float) -> np.ndarray:
     """Return values (num_rows, width) that swing slowly within +-scale."""
     phase = rng.uniform(0, 2 * np.pi, size=width)
