@@ -125,7 +125,7 @@ def _traced(track: Track, edges: Edges) -> tuple[int, ...]:
 
 
 def _width(track: Track, thickness: int) -> int:
-    return max(1, thickness - 1) if track.kind == "keypoints" else thickness
+    return max(1, thickness // 2) if track.kind == "keypoints" else thickness
 
 
 def _draw_hand(image: np.ndarray, track: Track, edges: Edges, color: Color, thickness: int, *, from_now: bool) -> None:

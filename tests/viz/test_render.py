@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robotrain.data.pipeline import build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.embodiment import Embodiment, PolicyInterface
 from robotrain.embodiments.layout import Field, Layout
@@ -227,3 +228,27 @@ def test_the_rows_of_an_episode_come_from_predictions_in_order_of_frames() -> No
     assert rows.predicted[:, 0, 0].tolist() == [2, 0]
     with pytest.raises(UnknownNameError, match="'c'"):
         EpisodeRows.of(predictions, "c")
+
+
+@pytest.mark.parametrize("name", ["2025-12-26-18-07-46-296000", "2025-09-20-17-47-54-000000.zarr"])
+def test_a_real_episode_becomes_a_video_of_its_own_rate_size_and_length(
+    name: str, real_data: Path, tmp_path: Path
+) -> None:
+    episode = open_episode(real_data / "egoverse-written" / name)
+    body = embodiment_of(episode.embodiment, {})
+    pipeline = build_pipeline(body, horizon=20)
+    encoded = pipeline.encode(pipeline.gather(episode, np.arange(episode.num_frames)))
+    rows = EpisodeRows(
+        frames=np.arange(episode.num_frames),
+        truth=encoded.actions,
+        predicted=None,
+        mask=encoded.action_mask,
+        state=encoded.state,
+        state_mask=encoded.state_mask,
+    )
+    view = view_of(episode, body)
+    facts = render_episode(episode, pipeline.interface(), rows, view, tmp_path / "a.mp4")
+    found = probe_video(tmp_path / "a.mp4")
+    assert found == facts
+    assert (found.width, found.height) == episode.image_size(view.camera)
+    assert (found.fps, found.num_frames) == (episode.fps, episode.num_frames)
