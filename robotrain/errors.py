@@ -104,6 +104,16 @@ class BrokenEpisodesError(RobotrainError, ValueError):
         )
 
 
+class UnsoundEpisodesError(RobotrainError, ValueError):
+    """Episodes with errors that would poison a training."""
+
+    def __init__(self, root: Path | str, first: str, *, num_unsound: int, num_episodes: int) -> None:
+        super().__init__(
+            f"{num_unsound} of {num_episodes} episodes have errors, first: {first} "
+            f"To see them all: robotrain validate-data {root}"
+        )
+
+
 class ManifestError(RobotrainError, ValueError):
     """A manifest that cannot be used."""
 

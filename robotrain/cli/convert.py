@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import JsonOption, print_json, say_next, say_path
+from robotrain.cli.tables import count
 from robotrain.console import out as console
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def _finish(report: "ConvertReport", *, as_json: bool) -> None:
         print_json(to_plain(report))
         return
     there = f"; {len(report.skipped_existing):,} were there already" if report.skipped_existing else ""
-    console.print(f"{len(report.written):,} episodes written, {report.frames:,} frames{there}", markup=False)
+    console.print(
+        f"{count(len(report.written), 'episode')} written, {count(report.frames, 'frame')}{there}", markup=False
+    )
     say_path("episodes", report.out)
     say_next(f"robotrain validate-data {report.out}")

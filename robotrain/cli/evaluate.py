@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import DataOption, JsonOption, print_json, say_next, say_path, split_arguments
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import count, print_table
 from robotrain.console import out
 
 if TYPE_CHECKING:
@@ -51,14 +51,15 @@ def evaluate(
         return
     for report in reports:
         _show(report)
-    say_next(f"robotrain render {reports[-1].predictions} videos")
+    if not videos:
+        say_next(f"robotrain render {reports[-1].predictions} videos")
 
 
 def _show(report: "EvaluateReport") -> None:
     coverage = report.result.coverage
     out.print(
-        f"{report.split}: {coverage.episodes:,} episodes, {coverage.frames_measured:,} of {coverage.frames:,} frames "
-        "with a future to compare; lower is better",
+        f"{report.split}: {count(coverage.episodes, 'episode')}, {coverage.frames_measured:,} of {coverage.frames:,} "
+        "frames have a future to compare with; lower is better",
         markup=False,
     )
     print_scores(report.result)
@@ -73,11 +74,12 @@ def print_scores(result: "Report") -> None:
     baselines = tuple(result.scores[0].baselines) if result.scores else ()
     rows = [
         (
-            f"{score.metric} [{score.unit}]" if score.unit else score.metric,
+            score.metric,
+            score.unit,
             score.model,
             *(score.baselines[name] for name in baselines),
             score.ratio,
         )
         for score in result.scores
     ]
-    print_table(("metric", "model", *baselines, "ratio"), rows)
+    print_table(("metric", "unit", "model", *baselines, "ratio"), rows, text=2)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import DATA_HELP, ArchOption, JsonOption, complete_data, print_json, say_next, say_path
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import count, print_table
 from robotrain.console import out
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _show(report: "StatsReport") -> None:
     interface = report.stats.interface
     out.print(
         f"{interface.embodiment}, {interface.mode}: {interface.horizon} steps over {interface.seconds:.3g} s, "
-        f"{report.stats.num_samples:,} samples of {len(report.stats.episodes):,} training episodes",
+        f"{count(report.stats.num_samples, 'sample')} of {count(len(report.stats.episodes), 'training episode')}",
         markup=False,
     )
     for group in ("actions", "state"):

@@ -8,21 +8,31 @@ from rich.table import Table
 from robotrain.console import out
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", text: int = 1) -> None:
-    """Print a table to stdout.
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, text: int = 1) -> None:
+    """Print a table to stdout, with an empty line above and below.
 
     Args:
         columns: headings.
         rows: cells; floats are shown with four significant digits.
-        title: a line above the table.
         text: how many columns from the left hold text; the others hold numbers and stand at the right.
     """
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index < text else "right", overflow="fold")
+        is_text = index < text
+        longest = max((len(word) for word in column.split()), default=0)
+        table.add_column(
+            column, justify="left" if is_text else "right", min_width=longest, overflow="fold", no_wrap=is_text
+        )
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
+    out.print()
     out.print(table)
+    out.print()
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is not one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _cell(value: object) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import DATA_HELP, JsonOption, complete_data, print_json, say_next, say_path
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import count
 from robotrain.console import out
 
 if TYPE_CHECKING:
@@ -43,25 +43,23 @@ def validate_data(
 
 
 def _show(report: "ValidateReport") -> None:
-    if report.findings:
-        rows = [
-            (finding.severity, finding.code, finding.episode, _place(finding.array, finding.frame), finding.message)
-            for finding in report.findings[:MOST_FINDINGS]
-        ]
-        print_table(("", "code", "episode", "where", "finding"), rows, text=5)
-        if len(report.findings) > MOST_FINDINGS:
-            out.print(f"... and {len(report.findings) - MOST_FINDINGS:,} more; --json lists them all")
+    for finding in report.findings[:MOST_FINDINGS]:
+        style = "red" if finding.severity == "error" else "yellow"
+        place = finding.array + (f", frame {finding.frame}" if finding.frame is not None else "")
+        out.print(f"{finding.severity:<8} {finding.code}  {finding.episode}  {place}", style=style, markup=False)
+        out.print(f"         {finding.message}", markup=False, soft_wrap=True)
+    if len(report.findings) > MOST_FINDINGS:
+        out.print(f"... and {len(report.findings) - MOST_FINDINGS:,} more; --json lists them all")
+    if report.mends:
+        out.print("\nHow to mend:")
         for code, mend in report.mends.items():
-            out.print(f"{code}: {mend}", markup=False)
+            out.print(f"  {code}: {mend}", markup=False, soft_wrap=True)
+        out.print()
     out.print(
-        f"{report.num_episodes:,} episodes, {report.num_frames:,} frames: "
-        f"{report.num_errors:,} errors, {report.num_warnings:,} warnings"
+        f"{count(report.num_episodes, 'episode')}, {count(report.num_frames, 'frame')}: "
+        f"{count(report.num_errors, 'error')}, {count(report.num_warnings, 'warning')}"
     )
     for path in report.manifests:
         say_path("manifest", path)
     if not report.num_errors:
         say_next("robotrain norm-stats" + "".join(f" {root}" for root in report.named_roots[:1]))
-
-
-def _place(array: str, frame: int | None) -> str:
-    return f"{array}[{frame}]" if frame is not None else array

@@ -73,10 +73,12 @@ class EvaluateReport:
         """Return plain data for JSON."""
         return {
             "split": self.split,
-            "metrics": str(self.metrics),
-            "predictions": str(self.predictions),
-            "videos": [str(path) for path in self.videos],
-            **self.result.to_plain(),
+            "files": {
+                "metrics": str(self.metrics),
+                "predictions": str(self.predictions),
+                "videos": [str(path) for path in self.videos],
+            },
+            "result": self.result.to_plain(),
         }
 
 
