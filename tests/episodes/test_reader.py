@@ -15,9 +15,14 @@ from robotrain.geometry.cameras import Intrinsics
 from tests.factories import make_eva_episode, make_human_episode
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_eva_episode(tmp_path_factory.mktemp("sound") / "eva", num_frames=6)
+
+
 @pytest.fixture
-def eva(tmp_path: Path) -> Path:
-    return make_eva_episode(tmp_path / "eva", num_frames=6)
+def eva(sound: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(sound, tmp_path / "eva")
 
 
 @pytest.fixture(scope="module")

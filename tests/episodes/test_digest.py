@@ -1,0 +1,131 @@
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from robotrain.episodes.digest import (
+    ManifestRow,
+    compute_digest,
+    digest_of_arrays,
+    load_manifest,
+    manifest_row,
+    save_manifest,
+)
+from robotrain.errors import EpisodeError, ManifestError, MissingPathError
+from tests.factories import make_joint_episode
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "e"
+    (root / "a" / "c").mkdir(parents=True)
+    (root / "a" / "c" / "0").write_bytes(b"rows")
+    (root / "a.b").write_bytes(b"")
+    (root / "ä").write_bytes(b"\x00\xff")
+    (root / ".stray").write_bytes(b"!")
+    (root / "empty").mkdir()
+    return root
+
+
+def test_the_digest_is_the_one_written_down_in_the_contract(folder: Path) -> None:
+    # By hand: names sorted by their UTF-8 bytes, lengths as 8 bytes, little endian. Empty folders do not count.
+    expected = (
+        b"\x06\0\0\0\0\0\0\0.stray\x01\0\0\0\0\0\0\0!"
+        b"\x03\0\0\0\0\0\0\0a.b\x00\0\0\0\0\0\0\0"
+        b"\x05\0\0\0\0\0\0\0a/c/0\x04\0\0\0\0\0\0\0rows"
+        b"\x02\0\0\0\0\0\0\0\xc3\xa4\x02\0\0\0\0\0\0\0\x00\xff"
+    )
+    assert compute_digest(folder) == hashlib.sha256(expected).hexdigest()
+
+
+def test_any_flipped_bit_changes_the_digest(folder: Path) -> None:
+    before = compute_digest(folder)
+    seen = {before}
+    for file in (folder / "a" / "c" / "0", folder / "ä", folder / ".stray"):
+        content = file.read_bytes()
+        for position in range(8 * len(content)):
+            flipped = bytearray(content)
+            flipped[position // 8] ^= 1 << position % 8
+            file.write_bytes(bytes(flipped))
+            seen.add(compute_digest(folder))
+        file.write_bytes(content)
+    assert len(seen) == 1 + 8 * 7
+    assert compute_digest(folder) == before
+
+
+@pytest.mark.parametrize("change", ["lost", "stray", "renamed", "moved bytes"])
+def test_lost_stray_and_renamed_files_change_the_digest(folder: Path, change: str) -> None:
+    before = compute_digest(folder)
+    if change == "lost":
+        (folder / "a.b").unlink()
+    elif change == "stray":
+        (folder / "empty" / "note").write_bytes(b"")
+    elif change == "renamed":
+        (folder / "ä").rename(folder / "a\u0308")  # the same letter in another spelling
+    else:
+        (folder / "a" / "c" / "0").write_bytes(b"row")
+        (folder / "a.b").write_bytes(b"s")
+    assert compute_digest(folder) != before
+
+
+def test_neither_place_nor_date_of_an_episode_counts(folder: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "elsewhere" / "other"
+    shutil.copytree(folder, copied)
+    (copied / "a.b").touch()
+    assert compute_digest(copied) == compute_digest(folder)
+
+
+def test_the_digest_of_arrays_sees_only_their_files(tmp_path: Path) -> None:
+    path = make_joint_episode(tmp_path / "e", num_frames=4)
+    arrays = ("obs_joints", "cmd_joints")
+    before = digest_of_arrays(path, arrays)
+    assert digest_of_arrays(path, reversed(arrays)) == before
+    assert digest_of_arrays(path, ("obs_joints",)) != before
+    (path / "images.front_1" / "c" / "0").write_bytes(b"other pictures")
+    assert digest_of_arrays(path, arrays) == before
+    file = path / "obs_joints" / "c" / "0" / "0"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(bytes(content))
+    assert digest_of_arrays(path, arrays) != before
+    with pytest.raises(EpisodeError, match="no such array"):
+        digest_of_arrays(path, ("left.obs_joints",))
+
+
+def test_the_digest_of_all_arrays_and_nothing_beside_is_the_digest(tmp_path: Path) -> None:
+    path = make_joint_episode(tmp_path / "e", num_frames=2)
+    (path / "zarr.json").unlink()
+    arrays = ("annotations", "cmd_joints", "images.front_1", "obs_joints")
+    assert digest_of_arrays(path, arrays) == compute_digest(path)
+
+
+def test_a_manifest_row_tells_what_an_episode_was(tmp_path: Path) -> None:
+    path = make_joint_episode(tmp_path / "e.zarr", num_frames=4)
+    files = [file for file in path.rglob("*") if file.is_file()]
+    row = manifest_row(path)
+    total = sum(file.stat().st_size for file in files)
+    assert row == ManifestRow("e", compute_digest(path), len(files), total, 4, "toy_arm")
+
+
+def test_a_manifest_comes_back_sorted_by_hash(tmp_path: Path) -> None:
+    rows = [manifest_row(make_joint_episode(tmp_path / name, num_frames=2)) for name in ("b", "a")]
+    save_manifest(tmp_path / "manifest.json", rows)
+    assert load_manifest(tmp_path / "manifest.json") == (rows[1], rows[0])
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '{"schema_version": 9}', '{"schema_version": 1, "episodes": [{"hash": "a"}]}'],
+)
+def test_a_manifest_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(ManifestError, match=r"manifest\.json"):
+        load_manifest(tmp_path / "manifest.json")
+
+
+def test_what_is_not_there_has_no_digest_and_no_manifest(tmp_path: Path) -> None:
+    with pytest.raises(MissingPathError):
+        compute_digest(tmp_path / "nothing")
+    with pytest.raises(MissingPathError):
+        load_manifest(tmp_path / "nothing.json")
