@@ -251,7 +251,7 @@ def test_an_episode_that_lacks_an_array_is_named(tmp_path: Path) -> None:
     whole = open_episode(make_eva_episode(tmp_path / "whole.zarr"))
     arrays = {name: whole.numbers(name) for name in ("left.obs_ee_pose", "left.cmd_ee_pose")}
     episode = open_episode(write_numbers(tmp_path / "e.zarr", "eva_bimanual", arrays))
-    with pytest.raises(EpisodeError, match="'e': there is no array 'left.obs_gripper' or 'left.gripper'"):
+    with pytest.raises(EpisodeError, match=r"'e': there is no array 'left.obs_gripper' or 'left.gripper'"):
         pipeline_of(episode).load(episode)
 
 

@@ -53,8 +53,8 @@ def assert_same(one: Sample, other: Sample) -> None:
         assert left.keys() == right.keys()
         for part in left:
             # a quaternion and its negative are one rotation
-            pair = [transform_from_pose(own[part]) if part.endswith(".pose") else own[part] for own in (left, right)]
-            np.testing.assert_allclose(*pair, atol=1e-12, err_msg=part)
+            comparable = transform_from_pose if part.endswith(".pose") else np.asarray
+            np.testing.assert_allclose(comparable(left[part]), comparable(right[part]), atol=1e-12, err_msg=part)
 
 
 @pytest.mark.parametrize(("robot", "mode"), CASES)

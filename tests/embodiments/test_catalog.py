@@ -33,5 +33,5 @@ def test_an_unknown_name_offers_the_nearest_one() -> None:
 
 
 def test_an_unknown_mode_names_the_embodiment() -> None:
-    with pytest.raises(UnknownNameError, match="embodiment 'human_bimanual'.*keypoints_wristframe_6d"):
+    with pytest.raises(UnknownNameError, match=r"embodiment 'human_bimanual'.*keypoints_wristframe_6d"):
         embodiment_of("human_bimanual", {}).mode("keypoints")

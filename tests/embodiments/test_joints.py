@@ -23,7 +23,7 @@ def test_a_robot_is_built_from_its_own_description() -> None:
 
 
 def test_a_robot_without_a_description_is_unknown() -> None:
-    with pytest.raises(UnknownNameError, match="'toy_arm'.*no attribute 'fields'"):
+    with pytest.raises(UnknownNameError, match=r"'toy_arm'.*no attribute 'fields'"):
         embodiment_of("toy_arm", {})
 
 

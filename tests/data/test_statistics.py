@@ -1,0 +1,147 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robotrain.data import statistics
+from robotrain.data.pipeline import Pipeline, build_pipeline
+from robotrain.data.statistics import SOURCES, load_or_compute_stats, source_digest, stats_key
+from robotrain.embodiments.catalog import embodiment_of
+from robotrain.episodes.schema import EpisodeFacts, read_facts
+from tests.factories import make_eva_episode, make_human_episode, write_joints
+
+
+def pipeline_of(facts: EpisodeFacts, horizon: int = 4, seconds: float | None = None) -> Pipeline:
+    return build_pipeline(embodiment_of(facts.embodiment, facts.attributes), horizon=horizon, seconds=seconds)
+
+
+@pytest.fixture
+def eva(tmp_path: Path) -> EpisodeFacts:
+    return read_facts(make_eva_episode(tmp_path / "e.zarr"))
+
+
+def test_the_second_call_is_a_hit_with_the_same_numbers(eva: EpisodeFacts, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = pipeline_of(eva)
+    computed, first = load_or_compute_stats([eva], pipeline)
+    assert "8 samples: computed in" in capsys.readouterr().err
+    cached, second = load_or_compute_stats([eva], pipeline)
+    assert "8 samples: from the cache in" in capsys.readouterr().err
+    assert (first.hit, second.hit) == (False, True)
+    assert first.path == second.path
+    assert second.path.is_file()
+    assert cached.to_plain() == computed.to_plain()
+
+
+def test_recompute_ignores_the_cache(eva: EpisodeFacts) -> None:
+    load_or_compute_stats([eva], pipeline_of(eva))
+    _, result = load_or_compute_stats([eva], pipeline_of(eva), recompute=True)
+    assert not result.hit
+
+
+def test_cameras_change_the_interface_and_not_the_key(eva: EpisodeFacts) -> None:
+    load_or_compute_stats([eva], pipeline_of(eva))
+    stats, result = load_or_compute_stats([eva], pipeline_of(eva), ("left_wrist",))
+    assert result.hit
+    assert stats.interface.cameras == ("left_wrist",)
+
+
+def test_everything_that_shapes_the_numbers_changes_the_key(tmp_path: Path) -> None:
+    human = read_facts(make_human_episode(tmp_path / "a.zarr"))
+    other = read_facts(make_human_episode(tmp_path / "b.zarr", seed=1))
+    embodiment = embodiment_of("human_bimanual", {})
+
+    def key(*facts: EpisodeFacts, pool: bool = False, **how: float | str) -> str:
+        settings = {"mode": None, "horizon": 4, "seconds": None, **how}
+        return stats_key(facts or (human,), build_pipeline(embodiment, **settings), pool_horizon=pool)
+
+    keys = [
+        key(),
+        key(other),
+        key(human, other),
+        key(horizon=5),
+        key(seconds=0.5),
+        key(mode="cartesian_6d"),
+        key(pool=True),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key(human, other) == key(other, human)
+
+
+def test_one_byte_of_one_array_changes_the_key_and_a_picture_does_not(eva: EpisodeFacts) -> None:
+    before = stats_key([eva], pipeline_of(eva), pool_horizon=False)
+    picture = eva.path / "images.front_1" / "c" / "0"
+    picture.write_bytes(picture.read_bytes() + b"x")
+    assert stats_key([eva], pipeline_of(eva), pool_horizon=False) == before
+    shard = eva.path / "left.cmd_ee_pose" / "c" / "0" / "0"
+    content = bytearray(shard.read_bytes())
+    content[10] ^= 1
+    shard.write_bytes(content)
+    assert stats_key([eva], pipeline_of(eva), pool_horizon=False) != before
+
+
+def test_the_same_bytes_elsewhere_have_the_same_key(eva: EpisodeFacts, tmp_path: Path) -> None:
+    copy = read_facts(shutil.copytree(eva.path, tmp_path / "elsewhere" / "e.zarr"))
+    keys = [stats_key([facts], pipeline_of(facts), pool_horizon=False) for facts in (eva, copy)]
+    assert keys[0] == keys[1]
+
+
+def test_length_rate_and_camera_pose_in_the_attributes_change_the_key(eva: EpisodeFacts) -> None:
+    keys = {stats_key([eva], pipeline_of(eva), pool_horizon=False)}
+    metadata = eva.path / "zarr.json"
+    original = json.loads(metadata.read_text())
+    for name, value in (
+        ("total_frames", 7),
+        ("fps", 60),
+        ("extrinsics", {"left": np.eye(4).tolist(), "right": np.eye(4).tolist()}),
+    ):
+        metadata.write_text(json.dumps({**original, "attributes": {**original["attributes"], name: value}}))
+        keys.add(stats_key([read_facts(eva.path)], pipeline_of(eva), pool_horizon=False))
+    assert len(keys) == 4
+
+
+def test_the_sources_that_make_the_numbers_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = Path(statistics.__file__).parent.parent
+    assert all((package / source).exists() for source in SOURCES)
+    before = source_digest()
+    monkeypatch.setattr(statistics, "SOURCES", SOURCES[1:])
+    assert source_digest() != before
+
+
+@pytest.mark.parametrize("content", ["{", '{"stats": {"schema_version": 99}}', '{"key": 1}'])
+def test_a_broken_cache_file_is_computed_again(
+    eva: EpisodeFacts, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, first = load_or_compute_stats([eva], pipeline_of(eva))
+    first.path.write_text(content)
+    stats, again = load_or_compute_stats([eva], pipeline_of(eva))
+    assert not again.hit
+    assert stats.num_samples == 8
+    assert "warning: the cache" in " ".join(capsys.readouterr().err.split())
+    assert load_or_compute_stats([eva], pipeline_of(eva))[1].hit
+
+
+def test_a_hit_loads_neither_torch_nor_zarr(tmp_path: Path) -> None:
+    path = write_joints(tmp_path / "e.zarr", np.random.default_rng(0).normal(size=(50, 3)))
+    code = f"""
+import sys
+from robotrain.data.pipeline import build_pipeline
+from robotrain.data.statistics import load_or_compute_stats
+from robotrain.embodiments.catalog import embodiment_of
+from robotrain.episodes.schema import read_facts
+
+facts = read_facts({str(path)!r})
+pipeline = build_pipeline(embodiment_of(facts.embodiment, facts.attributes), horizon=4)
+_, result = load_or_compute_stats([facts], pipeline)
+print(result.hit, [name for name in ("torch", "zarr", "pytorch_lightning", "simplejpeg") if name in sys.modules])
+"""
+    said = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ).stdout
+        for _ in range(2)
+    ]
+    assert said[0].startswith("False")
+    assert said[1].strip() == "True []"
