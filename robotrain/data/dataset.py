@@ -59,9 +59,12 @@ class WindowDataset:
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._sizes = self._fallback_sizes()
         self._samples: dict[str, np.ndarray] = {}
-        for episode in console.track(tuple(self.facts), "Opening episodes", total=len(self.facts), unit="episodes"):
-            mask = pipeline.real_steps(self._open(episode).numbers)
-            self._samples[episode] = np.flatnonzero(mask.any(axis=1))
+        self._unread: dict[str, str] = {}
+        for name in console.track(tuple(self.facts), "Opening episodes", total=len(self.facts), unit="episodes"):
+            opened = self._open(name)
+            self._samples[name] = np.flatnonzero(pipeline.real_steps(opened.numbers).any(axis=1))
+            if problem := opened.episode.annotations_problem:
+                self._unread[name] = problem
         self._ends = np.cumsum([len(frames) for frames in self._samples.values()])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,6 +82,16 @@ class WindowDataset:
     def num_left_out(self) -> int:
         """Frames that are no samples, because no step of their chunk was recorded (missing hands)."""
         return sum(each.num_frames for each in self.facts.values()) - len(self)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know: frames that were left out and annotations that could not be read, with reasons."""
+        lines: list[str] = []
+        if self.num_left_out:
+            total = sum(each.num_frames for each in self.facts.values())
+            lines.append(f"{self.num_left_out} of {total} frames are no samples: no step of their chunk was recorded")
+        lines += [f"annotations of '{name}' cannot be read: {problem}" for name, problem in self._unread.items()]
+        return tuple(lines)
 
     def keys(self, index: int) -> tuple[str, int]:
         """Return the (hash, frame) of a sample.
@@ -210,15 +223,14 @@ class WindowDataset:
         return pictures, mask
 
     def _sizes_differ(self, camera: str, keys: Sequence[tuple[str, int]]) -> EpisodeError:
-        sizes: dict[tuple[int, int], str] = {}
+        owners: dict[str, str] = {}
         for episode, frame in keys:
             if camera in self.facts[episode].cameras:
                 height, width, _ = self._open(episode).episode.image(camera, frame).shape
-                sizes.setdefault((width, height), f"{width}x{height} in '{episode}'")
-        first = next(iter(sizes.values())).split("'")[1]
-        return EpisodeError(
-            first, f"pictures of camera '{camera}' differ in size within a batch: {listing(sizes.values())}."
-        )
+                owners.setdefault(f"{width}x{height}", episode)
+        found = listing(f"{size} in '{episode}'" for size, episode in owners.items())
+        text = f"pictures of camera '{camera}' differ in size within a batch: {found}."
+        return EpisodeError(next(iter(owners.values())), text)
 
     def _fallback_sizes(self) -> dict[str, tuple[int, int]]:
         """Return the size (width, height) of each camera's zeros, for batches in which no row has the camera."""

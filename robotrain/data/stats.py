@@ -17,6 +17,8 @@ from robotrain.errors import LayoutError, StatsError
 SCHEMA_VERSION = 1
 MIN_SPREAD = 1e-4
 """A column whose spread is below this is constant: it normalises to 0, and 0 inverts to its centre."""
+NEARLY_CONSTANT = 1e-3
+"""A quantile range below this (1 mm, 0.06 degrees) says nothing of a column whose standard deviation exceeds it."""
 
 StatsMode = Literal["quantile", "minmax", "zscore"]
 
@@ -167,12 +169,14 @@ def _bounds(columns: Columns, mode: StatsMode) -> tuple[np.ndarray, np.ndarray, 
 def sparse_columns(columns: Columns, mode: StatsMode) -> np.ndarray:
     """Return a mask of the columns that move so rarely that their quantiles miss it: they take mean and std instead.
 
-    A column is sparse when its quantile range is narrower than one standard deviation (for a normal distribution it is
-    4.7 of them) while it does move: the values outside would normalise to thousands.
+    A column is sparse when its quantiles call it nearly constant, yet its standard deviation is wider than their range
+    (a normal distribution's is a fifth of it): by quantiles the rare values would normalise to thousands. A column that
+    does move is left to its quantiles, however far a few outliers lie: those are what quantiles are for.
     """
     if mode != "quantile":
         return np.zeros(columns.mean.shape, bool)
-    return (columns.q99 - columns.q01 < columns.std) & (columns.std >= MIN_SPREAD)
+    spread = columns.q99 - columns.q01
+    return (spread < NEARLY_CONSTANT) & (spread < columns.std) & (columns.std >= MIN_SPREAD)
 
 
 def degenerate_columns(columns: Columns, mode: StatsMode) -> np.ndarray:

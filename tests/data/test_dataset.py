@@ -99,10 +99,20 @@ def _fields(facts: EpisodeFacts) -> dict[str, object]:
     return {name: getattr(facts, name) for name in facts.__dataclass_fields__}
 
 
+def test_annotations_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    path = make_eva_episode(tmp_path / "e.zarr")
+    (path / "annotations" / "c" / "0").unlink()
+    dataset = WindowDataset([read_facts(path)], EVA)
+    assert len(dataset.remarks) == 1
+    assert "annotations of 'e' cannot be read: the file" in dataset.remarks[0]
+    assert dataset.prompt("e", 0) == "pick it up"
+
+
 def test_frames_without_a_real_step_are_left_out_and_counted(tmp_path: Path) -> None:
     facts = read_facts(make_human_episode(tmp_path / "e.zarr", num_frames=20, missing={"left": (4, 5)}))
     dataset = WindowDataset([facts], HUMAN)
     assert dataset.num_left_out == 2
+    assert dataset.remarks == ("2 of 20 frames are no samples: no step of their chunk was recorded",)
     assert [frame for _, frame in map(dataset.keys, range(len(dataset)))] == [f for f in range(20) if f not in {4, 5}]
     np.testing.assert_array_equal(dataset.frames_of("e"), np.arange(20))
     assert 4 not in dataset.samples_of("e")

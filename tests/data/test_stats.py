@@ -116,6 +116,14 @@ def test_a_nearly_constant_column_does_not_throw_its_outliers_to_thousands() -> 
     assert np.abs(normal).max() < 35  # 1 of 1000 lies sqrt(1000) deviations out
 
 
+def test_an_outlier_does_not_flatten_a_column_that_moves() -> None:
+    values = np.random.default_rng(0).normal(size=(10_000, 1))
+    values[5000] = 1e6
+    assert not sparse_columns(describe(values), "quantile").any()
+    normal, _ = roundtrip(values, "quantile")
+    assert 0.3 < np.delete(normal, 5000).std() < 0.6
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_rotations_pass_untouched(mode: StatsMode) -> None:
     layout = Layout((Field("left.xyz", "xyz", 3, "camera", "m"), Field("left.rot6d", "rot6d", 6, "camera", "")))
