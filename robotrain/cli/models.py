@@ -21,6 +21,10 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the archs of configs/arch and their sizes, without building a weight."""
+    if name is not None:
+        from robotrain.config import load_named
+
+        load_named("arch", name)  # a wrong name fails here, before torch is loaded
     from robotrain.stages.models import ModelsConfig, run
 
     report = run(ModelsConfig(name=name))

@@ -16,15 +16,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tex
         rows: cells; floats are shown with four significant digits.
         text: how many columns from the left hold text; the others hold numbers and stand at the right.
     """
+    cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for index, column in enumerate(columns):
-        is_text = index < text
-        longest = max((len(word) for word in column.split()), default=0)
-        table.add_column(
-            column, justify="left" if is_text else "right", min_width=longest, overflow="fold", no_wrap=is_text
-        )
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        if index < text:
+            table.add_column(column, no_wrap=True)
+        else:  # as narrow as its longest word: headings wrap, numbers never do
+            words = [*column.split(), *(row[index] for row in cells)]
+            table.add_column(column, justify="right", width=max(len(word) for word in words))
+    for row in cells:
+        table.add_row(*row)
     out.print()
     out.print(table)
     out.print()

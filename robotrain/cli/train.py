@@ -56,11 +56,14 @@ def train(
     the statistics, the code's version, metrics and checkpoints: all that is
     needed to use the policy. Ctrl-C stops a run, --resume continues it.
     """
-    from robotrain.stages import train as stage
+    from robotrain.stages.recipe import TrainChoice, recipe_layers
 
-    choice = stage.TrainChoice(
+    choice = TrainChoice(
         arch=arch, data=data, trainer=trainer, recipe=recipe, resume=resume, overrides=tuple(overrides or ())
     )
+    recipe_layers(choice)  # a wrong name fails here, before torch and Lightning are loaded
+    from robotrain.stages import train as stage
+
     config = stage.resolve_config(choice)
     if dry_run:
         plan = stage.plan(config)

@@ -10,7 +10,8 @@ from robotrain.errors import ExistingPathError
 from robotrain.files import write_json
 from robotrain.stages import convert, evaluate, train, validate
 from robotrain.stages.evaluate import EvaluateConfig, EvaluateReport
-from robotrain.stages.train import TrainChoice, TrainReport
+from robotrain.stages.recipe import TrainChoice
+from robotrain.stages.train import TrainReport
 from robotrain.stages.validate import ValidateConfig
 
 MARKER = "robotrain-demo.json"

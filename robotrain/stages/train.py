@@ -1,22 +1,23 @@
 """Stage: from episodes and an arch to a run directory. Knows the order of a training; every step lives elsewhere."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from robotrain.config import Layer, compose, load_named, save_config, to_plain, to_yaml
+from robotrain.config import compose, save_config, to_plain, to_yaml
 from robotrain.console import say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.datamodule import EpisodesDataModule
 from robotrain.data.dataset import WindowDataset
 from robotrain.data.stats import Stats, StatsMode, affine
-from robotrain.errors import CheckpointError, ConfigError, MissingPathError
+from robotrain.errors import CheckpointError, ConfigError
 from robotrain.files import write_json
 from robotrain.models.registry import build_on_meta, count_parameters
-from robotrain.stages.inputs import Inputs, data_layers, resolve_inputs, with_root
+from robotrain.stages.inputs import Inputs, resolve_inputs, with_root
 from robotrain.stages.models import arch_schema
+from robotrain.stages.recipe import TrainChoice, recipe_layers
 from robotrain.stages.run_directory import CONFIG, STATS, create_run_directory, load_split, save_split
 from robotrain.stages.stats import load_stats
 from robotrain.stages.validate import require_sound
@@ -25,8 +26,6 @@ from robotrain.training.module import PolicyModule, Subject, build_module
 from robotrain.training.normalizer import Affine
 from robotrain.training.provenance import save_provenance
 from robotrain.training.trainer import TrainerConfig, build_trainer, fit
-
-GROUPS = ("arch", "data", "trainer")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,18 +42,6 @@ class TrainConfig:
     """Which episodes, and how they become batches."""
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     """How long, how precise, where."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrainChoice:
-    """What a user picked on the command line, by name."""
-
-    arch: str | None = None
-    data: str | None = None
-    trainer: str | None = None
-    recipe: str | None = None
-    resume: Path | None = None
-    overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,18 +97,7 @@ def resolve_config(choice: TrainChoice) -> TrainConfig:
         UnknownNameError: for a name or a key that does not exist.
         ConfigError: for a contradiction.
     """
-    if choice.resume is not None:
-        return _compose((_resumed_layer(choice),), choice.overrides)
-    recipe = load_named("recipe", choice.recipe or "default")
-    layers: list[Layer] = []
-    for group in GROUPS:
-        spec = getattr(choice, group)
-        if spec is None:
-            continue
-        recipe = recipe.without(group)
-        chosen = data_layers(spec) if group == "data" else (load_named(group, spec),)
-        layers += [layer.under(group) for layer in chosen]
-    return _compose((recipe, *layers), choice.overrides)
+    return compose(TrainConfig, recipe_layers(choice), overrides=choice.overrides, schema_for={"arch": arch_schema})
 
 
 def plan(config: TrainConfig) -> TrainPlan:
@@ -152,29 +128,16 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     require_sound(inputs.selection.all, inputs.selection.root)
     stats, _ = load_stats(inputs, config.data.stats)
     module = _build(config, inputs, stats)
+    loaders = _data_module(config, inputs)
     checkpoint = _checkpoint_to_resume(resume, inputs, config)
     run_dir = resume or create_run_directory(
         config.name or config.data.name, config.description or config.arch.name, log_dir
     )
     _describe(run_dir, config, inputs, stats)
     say(f"Training {config.arch.name} on {len(inputs.selection.train)} episodes: {run_dir}")
-    fit(build_trainer(config.trainer, run_dir), module, _data_module(config, inputs), resume=checkpoint)
+    fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)
     last = resolve_checkpoint(run_dir)
     return TrainReport(run_dir, last, load_checkpoint(last).step, time.monotonic() - begin)
-
-
-def _compose(layers: Sequence[Layer], overrides: Sequence[str]) -> TrainConfig:
-    return compose(TrainConfig, layers, overrides=overrides, schema_for={"arch": arch_schema})
-
-
-def _resumed_layer(choice: TrainChoice) -> Layer:
-    given = [f"--{name}" for name in (*GROUPS, "recipe") if getattr(choice, name) is not None]
-    if given:
-        raise ConfigError(f"--resume takes the run's own config, so {', '.join(given)} would be ignored.")
-    path = (choice.resume or Path()) / CONFIG
-    if not path.is_file():
-        raise MissingPathError(path, "The config of the run to resume")
-    return load_named("recipe", str(path))
 
 
 def _checkpoint_to_resume(resume: Path | None, inputs: Inputs, config: TrainConfig) -> Path | None:

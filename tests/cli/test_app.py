@@ -52,11 +52,15 @@ def test_every_command_and_option_is_as_the_golden_file_says() -> None:
 
 def test_the_golden_file_knows_every_command() -> None:
     command: Any = get_command(app)
-    found = {(name,) for name in command.commands} | {("convert", name) for name in command.commands["convert"].commands}
+    found = {(name,) for name in command.commands} | {
+        ("convert", name) for name in command.commands["convert"].commands
+    }
     assert found == set(COMMANDS) - {()}
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in {(), ("convert",)}], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS if command not in {(), ("convert",)}], ids=" ".join
+)
 def test_every_command_shows_an_example(command: tuple[str, ...]) -> None:
     assert f"Example: robotrain {' '.join(command)}" in help_of(*command)
 
