@@ -44,11 +44,12 @@ def make_eva_episode(
     cameras: Sequence[str] = EVA_CAMERAS,
     attributes: Mapping[str, Any] | None = None,
     embodiment: str = "eva_bimanual",
+    fps: int = 30,
 ) -> Path:
     """Write a robot with two arms: poses in each arm's base, commands one row ahead, grippers in [0, 1]."""
     rng = np.random.default_rng(seed)
     with EpisodeWriter(
-        path, embodiment=embodiment, fps=30, task_name="pick_up", task_description="pick it up", attributes=attributes
+        path, embodiment=embodiment, fps=fps, task_name="pick_up", task_description="pick it up", attributes=attributes
     ) as writer:
         for side in SIDES:
             poses = smooth_poses(rng, num_frames + 1, centre=(0.3, 0.0, 0.2))

@@ -6,7 +6,7 @@ whole, once. Knows no order: that is `data/datamodule.py`.
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,16 @@ from torch import Tensor
 from robotrain import console
 from robotrain.batch import Batch, Keys, Observation
 from robotrain.data.numbers import EpisodeNumbers
-from robotrain.data.pipeline import Encoded, Pipeline
+from robotrain.data.pipeline import Encoded, Pipeline, Window, join_windows
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import ConfigError, EpisodeError, UnknownNameError, listing
 
 NUMBERS_BUDGET = 1 << 29
 """Bytes of episodes' numbers that a process keeps, 512 MiB; the episodes used longest ago go first."""
+PICTURES_BUDGET = 1 << 29
+"""Bytes of encoded pictures that a process may keep, 512 MiB. A data set with fewer keeps them all, and reads each
+episode's once: a call of Zarr costs about a millisecond, whether for one picture or for hundreds."""
 
 
 @dataclass
@@ -58,6 +61,8 @@ class WindowDataset:
         self.facts = {each.hash: each for each in facts}
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._sizes = self._fallback_sizes()
+        stored = sum(Episode(each).stored_bytes(camera) for each in facts for camera in self._cameras_of(each))
+        self._keeps_pictures = stored <= PICTURES_BUDGET
         self._samples: dict[str, np.ndarray] = {}
         self._unread: dict[str, str] = {}
         for name in console.track(tuple(self.facts), "Opening episodes", total=len(self.facts), unit="episodes"):
@@ -164,6 +169,9 @@ class WindowDataset:
         prompts = self._open(episode).episode.prompts(frame)
         return prompts[0] if prompts else facts.task_description or facts.task_name.replace("_", " ")
 
+    def _cameras_of(self, facts: EpisodeFacts) -> tuple[str, ...]:
+        return tuple(camera for camera in self.interface.cameras if camera in facts.cameras)
+
     def _facts_of(self, episode: str) -> EpisodeFacts:
         if episode not in self.facts:
             raise UnknownNameError("episode", episode, self.hashes)
@@ -176,6 +184,9 @@ class WindowDataset:
         facts = self._facts_of(name)
         # The episode that numbers are read from keeps its raw arrays, so it is not the one that is kept.
         self._opened[name] = opened = _Opened(Episode(facts), self.pipeline.load(Episode(facts)))
+        if self._keeps_pictures:
+            for camera in self._cameras_of(facts):
+                opened.episode.keep_pictures(camera)
         kept = sum(each.numbers.num_bytes for each in self._opened.values())
         while kept > NUMBERS_BUDGET and len(self._opened) > 1:
             _, gone = self._opened.popitem(last=False)
@@ -183,44 +194,41 @@ class WindowDataset:
         return opened
 
     def _encode(self, keys: Keys | list[tuple[str, int]]) -> Encoded:
-        """Encode the rows of each episode in one go and put them back in order."""
-        interface, num = self.interface, len(keys)
-        encoded = Encoded(
-            np.empty((num, interface.horizon, interface.actions.width), np.float32),
-            np.empty((num, interface.horizon), bool),
-            np.empty((num, interface.state.width), np.float32),
-            np.empty((num, interface.state.width), bool),
-        )
+        """Encode all rows in one go and put them back in order; episodes of different rates span different rows."""
         rows_of: dict[str, list[int]] = {}
         for row, (episode, _) in enumerate(keys):
             rows_of.setdefault(episode, []).append(row)
+        groups: dict[int, list[tuple[list[int], Window]]] = {}
         for episode, rows in rows_of.items():
             numbers = self._open(episode).numbers
             frames = np.array([keys[row][1] for row in rows])
             if outside := [frame for frame in frames.tolist() if not 0 <= frame < numbers.num_frames]:
                 raise EpisodeError(episode, f"there is no such frame among {numbers.num_frames}.", frame=outside[0])
-            part = self.pipeline.encode(self.pipeline.gather(numbers, frames))
-            encoded.actions[rows], encoded.action_mask[rows] = part.actions, part.action_mask
-            encoded.state[rows], encoded.state_mask[rows] = part.state, part.state_mask
-        return encoded
+            groups.setdefault(numbers.rows, []).append((rows, self.pipeline.gather(numbers, frames)))
+        order = np.concatenate([rows for group in groups.values() for rows, _ in group])
+        parts = [self.pipeline.encode(join_windows([window for _, window in group])) for group in groups.values()]
+        back = np.argsort(order)
+        return Encoded(
+            *(np.concatenate([getattr(part, field.name) for part in parts])[back] for field in fields(Encoded))
+        )
 
     def _images(self, camera: str, keys: Sequence[tuple[str, int]]) -> tuple[Tensor, Tensor]:
         """Read one camera's pictures (B, h, w, 3) uint8 and their mask (B,); an absent camera gives zeros."""
         mask = torch.tensor([camera in self.facts[episode].cameras for episode, _ in keys])
-        pictures: Tensor | None = None
+        pictures: np.ndarray | None = None
         for row, (episode, frame) in enumerate(keys):
             if not mask[row]:
                 continue
-            picture = torch.from_numpy(self._open(episode).episode.image(camera, frame))
+            picture = self._open(episode).episode.image(camera, frame)
             if pictures is None:
-                pictures = torch.zeros((len(keys), *picture.shape), dtype=torch.uint8)
+                pictures = np.zeros((len(keys), *picture.shape), np.uint8)
             if picture.shape != pictures.shape[1:]:
                 raise self._sizes_differ(camera, keys)
             pictures[row] = picture
         if pictures is None:
             width, height = self._sizes[camera]
-            pictures = torch.zeros((len(keys), height, width, 3), dtype=torch.uint8)
-        return pictures, mask
+            pictures = np.zeros((len(keys), height, width, 3), np.uint8)
+        return torch.from_numpy(pictures), mask
 
     def _sizes_differ(self, camera: str, keys: Sequence[tuple[str, int]]) -> EpisodeError:
         owners: dict[str, str] = {}

@@ -8,7 +8,7 @@ Knows windows; refuses to know images and torch.
     decode: H steps in the stored frame
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -243,6 +243,29 @@ class Pipeline:
             for name in source.state_fields:
                 mask[:, layout.slices[name]] = window.state_present[source.part][:, None]
         return np.where(mask, _joined(layout, sample.state), np.float32(0)), mask
+
+
+def join_windows(windows: Sequence[Window]) -> Window:
+    """Return the rows of several windows as one, to encode them together; the windows span equally many rows.
+
+    Decoding needs the windows themselves: episodes may store the same part in different arrays.
+    """
+    if len(windows) == 1:
+        return windows[0]
+    first = windows[0]
+    return Window(
+        actions={part: np.concatenate([window.actions[part] for window in windows]) for part in first.actions},
+        action_arrays=first.action_arrays,
+        action_real=np.concatenate([window.action_real for window in windows]),
+        state={part: np.concatenate([window.state[part] for window in windows]) for part in first.state},
+        state_present={
+            part: np.concatenate([window.state_present[part] for window in windows]) for part in first.state_present
+        },
+        frames={
+            name: np.concatenate([np.broadcast_to(window.frames[name], (len(window), 4, 4)) for window in windows])
+            for name in first.frames
+        },
+    )
 
 
 def _joined(layout: Layout, parts: Mapping[str, np.ndarray]) -> np.ndarray:

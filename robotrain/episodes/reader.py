@@ -126,9 +126,21 @@ class Episode:
             UnknownNameError: when the episode has no such camera.
             EpisodeError: when the frame is outside the episode, or its bytes are missing or broken.
         """
-        if camera not in self._pictures:
-            self._pictures[camera] = _Pictures(self.facts, camera)
-        return self._pictures[camera].read(frame)
+        return self._pictures_of(camera).read(frame)
+
+    def keep_pictures(self, camera: str) -> None:
+        """Read all encoded pictures of a camera in one call and keep them; `jpeg` and `image` then touch no file.
+
+        Raises:
+            UnknownNameError: when the episode has no such camera.
+            EpisodeError: when bytes are missing or broken.
+        """
+        self._pictures_of(camera).keep()
+
+    def stored_bytes(self, camera: str) -> int:
+        """Return the bytes that a camera's encoded pictures take on disk; no picture is read."""
+        folder = self.facts.path / image_array(camera)
+        return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
     def image(self, camera: str, frame: int) -> np.ndarray:
         """Return a picture (h, w, 3) uint8, RGB.
@@ -194,6 +206,11 @@ class Episode:
         """
         return camera_pose_from_attributes(self.facts.attributes, arm, self.hash)
 
+    def _pictures_of(self, camera: str) -> "_Pictures":
+        if camera not in self._pictures:
+            self._pictures[camera] = _Pictures(self.facts, camera)
+        return self._pictures[camera]
+
     @cached_property
     def _annotations(self) -> tuple[tuple[Span, ...], str | None]:
         if ANNOTATIONS not in self.arrays:
@@ -226,14 +243,28 @@ class _Pictures:
         with _zarr_errors(facts, self._name):
             self._array = _open_array(self._stored.folder)
         self._seen: set[int] = set()
+        self._kept: list[bytes] | None = None
+
+    def keep(self) -> None:
+        num = self._facts.num_frames
+        for frame in range(num):
+            self._require_file(frame)
+        with _zarr_errors(self._facts, self._name):
+            elements = np.asarray(self._array[:num]).tolist()
+        self._kept = [self._checked(element, frame) for frame, element in enumerate(elements)]
 
     def read(self, frame: int) -> bytes:
         if not 0 <= frame < self._facts.num_frames:
             text = f"there is no such frame among {self._facts.num_frames}."
             raise EpisodeError(self._facts.hash, text, array=self._name, frame=frame)
+        if self._kept is not None:
+            return self._kept[frame]
         self._require_file(frame)
         with _zarr_errors(self._facts, self._name, frame):
             element = np.asarray(self._array[frame : frame + 1])[0]
+        return self._checked(element, frame)
+
+    def _checked(self, element: object, frame: int) -> bytes:
         if not isinstance(element, bytes) or not element:
             raise EpisodeError(self._facts.hash, "the picture is empty.", array=self._name, frame=frame)
         return element

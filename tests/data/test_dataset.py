@@ -207,3 +207,33 @@ def test_the_last_action_of_an_episode_is_never_taught_twice(eva: list[EpisodeFa
     """openpi#894: a policy freezes where demonstrations end, because the repeated last action was trained on."""
     batch = WindowDataset(eva, EVA).batch([("e0", 4)])
     assert batch.action_mask[0].tolist() == [True] + [False] * 5
+
+
+def test_a_batch_may_mix_episodes_of_different_rates_and_calibration(tmp_path: Path) -> None:
+    turned = np.eye(4)
+    turned[:3, 3] = 0.1, 0.2, 0.3
+    poses = {"left": turned.tolist(), "right": np.eye(4).tolist()}
+    facts = [
+        read_facts(make_eva_episode(tmp_path / "slow", num_frames=9, fps=30)),
+        read_facts(make_eva_episode(tmp_path / "fast", num_frames=9, fps=60)),
+        read_facts(make_eva_episode(tmp_path / "moved", num_frames=9, fps=30, attributes={"extrinsics": poses})),
+    ]
+    dataset = WindowDataset(facts, EVA)
+    keys = [("fast", 3), ("slow", 1), ("moved", 1), ("fast", 0), ("slow", 8)]
+    together = dataset.batch(keys)
+    for row, key in enumerate(keys):
+        alone = dataset.batch([key])
+        assert torch.equal(together.actions[row], alone.actions[0])
+        assert torch.equal(together.action_mask[row], alone.action_mask[0])
+        assert torch.equal(together.observation.state[row], alone.observation.state[0])
+    assert not torch.equal(together.actions[1], together.actions[2])
+
+
+def test_pictures_beyond_the_budget_are_read_one_by_one_and_are_the_same(
+    eva: list[EpisodeFacts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [("e0", 1), ("e2", 3)]
+    kept = WindowDataset(eva, EVA).batch(keys)
+    monkeypatch.setattr(dataset_module, "PICTURES_BUDGET", 0)
+    monkeypatch.setattr(Episode, "keep_pictures", lambda *_: pytest.fail("kept beyond the budget"))
+    assert same(WindowDataset(eva, EVA).batch(keys), kept)

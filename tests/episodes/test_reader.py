@@ -232,3 +232,19 @@ def test_pictures_come_back_as_they_were_encoded(tmp_path: Path) -> None:
         decoded = simplejpeg.decode_jpeg(episode.jpeg("front_1", frame), colorspace="RGB")
         assert (episode.image("front_1", frame) == decoded).all()
     assert episode.image_size("front_1") == (32, 24)
+
+
+def test_kept_pictures_are_the_same_and_need_the_file_no_more(eva: Path) -> None:
+    single, kept = open_episode(eva), open_episode(eva)
+    expected = [single.jpeg("front_1", frame) for frame in range(6)]
+    stored = sum(file.stat().st_size for file in (eva / "images.front_1").rglob("*") if file.is_file())
+    assert kept.stored_bytes("front_1") == stored
+    kept.keep_pictures("front_1")
+    shutil.rmtree(eva / "images.front_1" / "c")
+    assert [kept.jpeg("front_1", frame) for frame in range(6)] == expected
+
+
+def test_keeping_pictures_of_a_missing_shard_is_an_error(eva: Path) -> None:
+    shutil.rmtree(eva / "images.front_1" / "c")
+    with pytest.raises(EpisodeError, match="is missing"):
+        open_episode(eva).keep_pictures("front_1")
