@@ -42,6 +42,7 @@ def make_eva_episode(
     size: tuple[int, int] = (16, 12),
     seed: int = 0,
     cameras: Sequence[str] = EVA_CAMERAS,
+    *,
     attributes: Mapping[str, Any] | None = None,
     embodiment: str = "eva_bimanual",
     fps: int = 30,
