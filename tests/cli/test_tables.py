@@ -1,0 +1,28 @@
+"""Tables read well at 80 columns."""
+
+import pytest
+
+from robotrain.cli.tables import count, print_table
+
+
+def test_numbers_stand_at_the_right_and_headings_wrap(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("metric", "unit", "mean displacement chunk", "ratio"), [("xyz_error", "m", 0.123456, None)], text=2)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "",
+        "                         mean",
+        "                 displacement",
+        "metric     unit         chunk  ratio",
+        "────────────────────────────────────",
+        "xyz_error  m           0.1235      -",
+        "",
+    ]
+
+
+def test_whole_numbers_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("part", "parameters"), [("trunk", 1234567), ("other", True)])
+    assert "1,234,567" in capsys.readouterr().out
+
+
+def test_one_is_not_many() -> None:
+    assert [count(number, "episode") for number in (0, 1, 2345)] == ["0 episodes", "1 episode", "2,345 episodes"]
