@@ -5,6 +5,7 @@ Knows which embodiment a batch is of, and the flow-matching loss; refuses to kno
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -77,8 +78,7 @@ class Chassis(Policy):
 
     def conditioning(self, observation: Observation) -> Tensor:
         """Return what the trunk makes of an observation, (B, M, E)."""
-        stems = self._of(self.stems, observation)
-        assert isinstance(stems, nn.ModuleDict)
+        stems = cast("nn.ModuleDict", self._of(self.stems, observation))
         sensed = [stem(observation) for stem in stems.values()]
         tokens = torch.cat([tokens for tokens, _ in sensed], 1)
         mask = torch.cat([present[:, None].expand(-1, tokens.shape[1]) for tokens, present in sensed], 1)

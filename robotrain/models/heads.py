@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from robotrain.models.layers.attention import CrossBlock
-from robotrain.models.layers.embeddings import time_embedding
+from robotrain.models.layers.embeddings import sinusoid, time_embedding
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +60,8 @@ class FlowHead(nn.Module):
             time: (B,) float, flow time.
             conditioning: (B, N, C) from the trunk.
         """
-        actions = self.actions_in(x) + self.position
+        codes = sinusoid(x.shape[1], self.position.shape[1], x)
+        actions = self.actions_in(x) + self.position + codes
         times = time_embedding(time, self.time_width)[:, None].expand(-1, x.shape[1], -1)
         tokens = torch.cat((actions, times), -1)
         for block in self.blocks:

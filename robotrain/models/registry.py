@@ -4,9 +4,10 @@ Knows names, config types and builders; refuses to know how a policy is trained.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, get_type_hints
 
+import torch
 from torch import nn
 
 from robotrain.embodiments.embodiment import PolicyInterface
@@ -46,6 +47,16 @@ def config_type(family: str) -> type[ArchConfig]:
     return _row(family).config
 
 
+def config_from_plain(plain: Mapping[str, Any]) -> ArchConfig:
+    """Return the config of a family from plain data, as a checkpoint records it.
+
+    Raises:
+        UnknownNameError: when there is no such family.
+        TypeError: when a setting is missing or unknown.
+    """
+    return _from_plain(config_type(str(plain.get("family"))), plain)
+
+
 def build(config: ArchConfig, interfaces: Sequence[PolicyInterface]) -> Policy:
     """Return a policy's structure, on whatever device is torch's default; `Policy.initialise` gives it values.
 
@@ -64,6 +75,12 @@ def build(config: ArchConfig, interfaces: Sequence[PolicyInterface]) -> Policy:
                 f"has chunks of {interface.horizon}."
             )
     return _row(config.family).build(config, interfaces)
+
+
+def build_on_meta(config: ArchConfig, interfaces: Sequence[PolicyInterface]) -> Policy:
+    """Return a policy's structure without memory for its values: to count and to check what fits."""
+    with torch.device("meta"):
+        return build(config, interfaces)
 
 
 def count_parameters(policy: nn.Module) -> dict[str, int]:
@@ -85,3 +102,15 @@ def _row(family: str) -> Family:
     if family not in FAMILIES:
         raise UnknownNameError("model family", family, available())
     return FAMILIES[family]
+
+
+def _from_plain(kind: type[Any], plain: Mapping[str, Any]) -> Any:
+    """Build a config dataclass of plain data: nested configs from mappings, tuples from lists."""
+    types = get_type_hints(kind)
+    values = {}
+    for name, value in plain.items():
+        if isinstance(value, Mapping) and is_dataclass(types.get(name)):
+            values[name] = _from_plain(types[name], value)
+        else:
+            values[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)

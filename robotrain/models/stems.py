@@ -6,6 +6,7 @@ Knows modalities; refuses to know the trunk that reads the tokens.
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from robotrain.batch import Observation
@@ -22,8 +23,10 @@ class StemsConfig:
 
     state_tokens: int = 4
     """Tokens that the state is gathered into."""
-    image_tokens: int = 8
-    """Tokens that each camera's picture is gathered into."""
+    place_tokens: int = 4
+    """Tokens that say where each camera's keypoints are."""
+    image_tokens: int = 4
+    """Tokens that what is seen at each camera's keypoints is gathered into."""
     image_channels: tuple[int, ...] = (16, 32)
     """Widths of the convolutions; each halves the picture."""
     keypoints: int = 16
@@ -53,20 +56,32 @@ class StateStem(nn.Module):
 
 
 class ImageStem(nn.Module):
-    """One camera's picture (B, 3, h, w) to (B, tokens, E), through keypoints: built to say where things are."""
+    """One camera's picture (B, 3, h, w) to (B, tokens, E), through keypoints: built to say where things are.
+
+        picture -> convolutions -> keypoints --+-- places of all K, together -> feed-forward -> place tokens
+                                               +-- place and features of each -> gathered -> pooled tokens
+
+    All places enter one map together, because where a hand must go depends on several of them at once.
+    """
 
     def __init__(self, config: StemsConfig, camera: str, width: int, dropout: float) -> None:
         super().__init__()
         self.camera = camera
         self.encoder = ConvNet(config.image_channels)
-        self.keypoints = Keypoints(self.encoder.out_channels, config.keypoints, width)
-        self.project = nn.Sequential(nn.SiLU(), nn.Linear(width, width))
+        channels = self.encoder.out_channels
+        self.keypoints = Keypoints(channels, config.keypoints)
+        self.places = nn.Sequential(
+            nn.Linear(2 * config.keypoints, 2 * width), nn.SiLU(), nn.Linear(2 * width, config.place_tokens * width)
+        )
+        self.project = nn.Sequential(nn.Linear(channels + 2, width), nn.SiLU(), nn.Linear(width, width))
         self.pool = AttentionPool(config.image_tokens, width, config.heads, dropout=dropout)
 
     def forward(self, observation: Observation) -> tuple[Tensor, Tensor]:
         """Return (tokens (B, N, E), present (B,) bool)."""
-        tokens = self.project(self.keypoints(self.encoder(observation.images[self.camera])))
-        return self.pool(tokens), observation.image_mask[self.camera]
+        places, found = self.keypoints(self.encoder(observation.images[self.camera]))
+        pooled = self.pool(self.project(torch.cat((places, found), -1)))
+        together = self.places(places.flatten(1)).unflatten(1, (-1, pooled.shape[-1]))
+        return torch.cat((together, pooled), 1), observation.image_mask[self.camera]
 
 
 class LanguageStem(nn.Module):

@@ -1,1 +1,1 @@
-"""The loop around a policy: normalisation, augmentation, optimisation, checkpoints. The only room that places modules."""
+"""The loop around a policy: normalising, augmenting, optimising, saving. The only room that places modules."""

@@ -20,7 +20,6 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, heads: int, *, context_width: int | None = None, dropout: float = 0.0) -> None:
         super().__init__()
-        assert width % heads == 0, f"{heads} heads do not divide a width of {width}"
         self.heads = heads
         self.dropout = dropout
         self.query = nn.Linear(width, width)

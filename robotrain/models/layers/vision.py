@@ -10,9 +10,14 @@ from torch import Tensor, nn
 
 from robotrain.models.layers.embeddings import grid_coordinates
 
+SHARPNESS = 5.0
+"""Factor of the heat maps, so that a keypoint starts on a few cells rather than on the whole picture."""
+
 
 class ConvNet(nn.Module):
-    """Strided convolutions, each halving the picture, then one that keeps its size; coordinates are put in beside colour.
+    """Strided convolutions, each halving the picture, then one that keeps its size.
+
+    Coordinates are put in beside colour.
 
     Args:
         channels: width of each halving convolution, from the picture on.
@@ -37,25 +42,21 @@ class ConvNet(nn.Module):
 
 
 class Keypoints(nn.Module):
-    """Spatial softmax: K places where the picture matters, and the features found there (Levine et al. 2016, section 5.1).
+    """Spatial softmax: K places that matter and the features found there (Levine et al. 2016, section 5.1).
 
     Each keypoint owns a heat map; its softmax gives the expected place, finer than a cell, and the expected features.
 
     Args:
         channels: C of the feature map.
         num: K.
-        width: E of the tokens.
     """
 
-    def __init__(self, channels: int, num: int, width: int) -> None:
+    def __init__(self, channels: int, num: int) -> None:
         super().__init__()
         self.heat = nn.Conv2d(channels, num, 1)
-        self.project = nn.Linear(channels + 2, width)
-        self.identity = nn.Parameter(torch.empty(num, width))
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return tokens (B, K, E) of features (B, C, h, w)."""
-        place = grid_coordinates(features.shape[2], features.shape[3], features)
-        values = torch.cat((features, place.expand(features.shape[0], -1, -1, -1)), 1).flatten(2)
-        weight = self.heat(features).flatten(2).softmax(-1)
-        return self.project(weight @ values.transpose(1, 2)) + self.identity
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (places (B, K, 2), found (B, K, C)) of features (B, C, h, w); places are x, y from -1 to 1."""
+        grid = grid_coordinates(features.shape[2], features.shape[3], features).flatten(1)
+        weight = (SHARPNESS * self.heat(features)).flatten(2).softmax(-1)
+        return weight @ grid.T, weight @ features.flatten(2).transpose(1, 2)
