@@ -25,7 +25,7 @@ from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
 from robotrain.training.module import PolicyModule, Subject, build_module
 from robotrain.training.normalizer import Affine
 from robotrain.training.provenance import save_provenance
-from robotrain.training.trainer import TrainerConfig, build_trainer, fit
+from robotrain.training.trainer import TrainerConfig, build_trainer, check_resumable, fit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,6 +130,8 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     module = _build(config, inputs, stats)
     loaders = _data_module(config, inputs)
     checkpoint = _checkpoint_to_resume(resume, inputs, config)
+    if checkpoint is not None:
+        check_resumable(checkpoint, module)
     run_dir = resume or create_run_directory(
         config.name or config.data.name, config.description or config.arch.name, log_dir
     )

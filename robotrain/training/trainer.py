@@ -4,12 +4,13 @@ Knows Lightning's settings and its chatter; refuses to know data and policies.
 """
 
 import logging
+import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytorch_lightning as pl
 from pytorch_lightning.loggers import TensorBoardLogger
@@ -28,8 +29,20 @@ CHATTER = (
     "The number of training batches .* is smaller than the logging interval",
     "You defined a `validation_step` but have no `val_dataloader`",
     "GPU available but not used",
+    r"`isinstance\(treespec, LeafSpec\)` is deprecated",  # Lightning 2.6 under torch 2.13
 )
 """Lightning's advice that robotrain answers itself, or that its users cannot act on."""
+
+COUNTS = (
+    "max_steps",
+    "steps_per_epoch",
+    "accumulate",
+    "log_every_steps",
+    "validate_every_steps",
+    "save_every_epochs",
+    "keep_checkpoints",
+)
+"""Settings of a `TrainerConfig` that must be at least 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +80,12 @@ class TrainerConfig:
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     """Jitter of training images."""
 
+    def __post_init__(self) -> None:
+        """Refuse counts that make no training, before anything is written."""
+        for name in COUNTS:
+            if getattr(self, name) < 1:
+                raise ConfigError(f"trainer.{name} must be at least 1, found {getattr(self, name)}.")
+
     @property
     def batches_per_epoch(self) -> int:
         """Micro-batches that the loader gives an epoch."""
@@ -85,11 +104,7 @@ def build_trainer(config: TrainerConfig, run_dir: Path, *, callbacks: tuple[pl.C
         config: the settings.
         run_dir: the run directory; made where it is not there.
         callbacks: more of them, run before the checkpoint is written.
-
-    Raises:
-        ConfigError: for a number that makes no sense.
     """
-    _check(config)
     run_dir.mkdir(parents=True, exist_ok=True)
     with quiet():
         return pl.Trainer(
@@ -131,15 +146,20 @@ def fit(trainer: pl.Trainer, module: PolicyModule, data: pl.LightningDataModule,
     Raises:
         CheckpointError: when the checkpoint does not fit the module.
         DivergedError: when the loss is not a number any more.
+        KeyboardInterrupt: when the user pressed Ctrl-C.
     """
     if resume is not None:
-        _check_resumable(resume, module)
+        check_resumable(resume, module)
         step = load_checkpoint(resume).step
         for logger in trainer.loggers:
             if isinstance(logger, MetricsFile):
                 logger.rewind(step)
     with quiet():
-        trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+        try:
+            trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+        except SystemExit:  # what Lightning makes of Ctrl-C, with further signals ignored
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            raise KeyboardInterrupt from None
 
 
 @contextmanager
@@ -159,25 +179,7 @@ def quiet() -> Iterator[None]:
             logging.getLogger(name).setLevel(level)
 
 
-def _check(config: TrainerConfig) -> None:
-    counts: dict[str, Any] = {
-        name: getattr(config, name)
-        for name in (
-            "max_steps",
-            "steps_per_epoch",
-            "accumulate",
-            "log_every_steps",
-            "validate_every_steps",
-            "save_every_epochs",
-            "keep_checkpoints",
-        )
-    }
-    for name, value in counts.items():
-        if value < 1:
-            raise ConfigError(f"trainer.{name} must be at least 1, found {value}.")
-
-
-def _check_resumable(path: Path, module: PolicyModule) -> None:
+def check_resumable(path: Path, module: PolicyModule) -> None:
     """Refuse a checkpoint of another arch or other embodiments, before anything is touched."""
     found, expected = load_checkpoint(path).record.to_plain(), module.record.to_plain()
     for what in ("arch", "interfaces"):
