@@ -39,13 +39,13 @@ class _Rate(ProgressColumn):
 
 
 def say(message: str) -> None:
-    """Print one log line to stderr; markup is not interpreted, so paths with brackets survive."""
-    log.print(message, markup=False)
+    """Print one log line to stderr; neither markup nor the width of the terminal breaks a path in it."""
+    log.print(message, markup=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print one warning line to stderr."""
-    log.print(f"warning: {message}", markup=False, style="yellow")
+    log.print(f"warning: {message}", markup=False, soft_wrap=True, style="yellow")
 
 
 def track(items: Iterable[T], description: str, *, total: int, unit: str = "items") -> Iterator[T]:

@@ -18,7 +18,7 @@ from robotrain.models.registry import build_on_meta, count_parameters
 from robotrain.stages.inputs import Inputs, resolve_inputs, with_root
 from robotrain.stages.models import arch_schema
 from robotrain.stages.recipe import TrainChoice, recipe_layers
-from robotrain.stages.run_directory import CONFIG, STATS, create_run_directory, load_split, save_split
+from robotrain.stages.run_directory import CONFIG, LAST, STATS, create_run_directory, load_split, save_split
 from robotrain.stages.stats import load_stats
 from robotrain.stages.validate import require_sound
 from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
@@ -136,8 +136,13 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
         config.name or config.data.name, config.description or config.arch.name, log_dir
     )
     _describe(run_dir, config, inputs, stats)
-    say(f"Training {config.arch.name} on {len(inputs.selection.train)} episodes: {run_dir}")
-    fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)
+    say(f"Training {config.arch.name} on {len(inputs.selection.train)} episode(s): {run_dir}")
+    try:
+        fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)
+    except KeyboardInterrupt:
+        if (run_dir / LAST).exists():
+            say(f"To go on from the last checkpoint: robotrain train --resume {run_dir}")
+        raise
     last = resolve_checkpoint(run_dir)
     return TrainReport(run_dir, last, load_checkpoint(last).step, time.monotonic() - begin)
 

@@ -17,6 +17,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from robotrain.errors import CheckpointError, ConfigError
 from robotrain.training.augment import AugmentConfig
+from robotrain.training.callbacks.epochs import EpochCount
 from robotrain.training.callbacks.keeper import CheckpointKeeper
 from robotrain.training.callbacks.progress import Progress
 from robotrain.training.checkpoint import FOLDER, AtomicCheckpointIO, load_checkpoint
@@ -29,6 +30,7 @@ CHATTER = (
     "The number of training batches .* is smaller than the logging interval",
     "You defined a `validation_step` but have no `val_dataloader`",
     "GPU available but not used",
+    "Total length of `list` across ranks is zero",  # no validation episodes: the stage says so
     r"`isinstance\(treespec, LeafSpec\)` is deprecated",  # Lightning 2.6 under torch 2.13
 )
 """Lightning's advice that robotrain answers itself, or that its users cannot act on."""
@@ -122,6 +124,7 @@ def build_trainer(config: TrainerConfig, run_dir: Path, *, callbacks: tuple[pl.C
             num_sanity_val_steps=0,
             logger=[MetricsFile(run_dir), TensorBoardLogger(run_dir, name="tensorboard", version="")],
             callbacks=[
+                EpochCount(config.steps_per_epoch),
                 *callbacks,
                 Progress(),
                 CheckpointKeeper(run_dir / FOLDER, every_epochs=config.save_every_epochs, keep=config.keep_checkpoints),
