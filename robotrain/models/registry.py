@@ -78,7 +78,11 @@ def build(config: ArchConfig, interfaces: Sequence[PolicyInterface]) -> Policy:
 
 
 def build_on_meta(config: ArchConfig, interfaces: Sequence[PolicyInterface]) -> Policy:
-    """Return a policy's structure without memory for its values: to count and to check what fits."""
+    """Return a policy's structure without a single value, on the meta device: to count, at no cost.
+
+    Raises:
+        ConfigError: as `build`.
+    """
     with torch.device("meta"):
         return build(config, interfaces)
 

@@ -53,12 +53,12 @@ class MetricsFile(Logger):
 
     @rank_zero_only
     def rewind(self, step: int) -> None:
-        """Drop rows of later optimiser steps than `step`: the run goes on from there."""
+        """Drop what was logged after optimiser step `step`: the run goes on from there."""
         if not self.path.is_file():
             return
         with self.path.open(newline="") as stream:
             reader = csv.DictReader(stream)
-            kept = [row for row in reader if int(row["step"]) < step]
+            kept = [row for row in reader if int(row["step"]) < step]  # row 0 is the first step
             self.columns = list(reader.fieldnames or FIRST_COLUMNS)
         self._rewrite(kept)
 

@@ -34,15 +34,15 @@ class CheckpointKeeper(pl.Callback):
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save when it is time."""
         if (trainer.current_epoch + 1) % self.every_epochs == 0:
-            self._save(trainer)
+            self._save(trainer, trainer.current_epoch)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save the last state, unless it has just been saved."""
         if trainer.global_step != self.saved_step:
-            self._save(trainer)
+            self._save(trainer, trainer.current_epoch - 1)
 
-    def _save(self, trainer: pl.Trainer) -> None:
-        path = self.folder / f"epoch={trainer.current_epoch:04d}-step={trainer.global_step:07d}.ckpt"
+    def _save(self, trainer: pl.Trainer, epoch: int) -> None:
+        path = self.folder / f"epoch={epoch:04d}-step={trainer.global_step:07d}.ckpt"
         trainer.save_checkpoint(path)
         self.saved_step = trainer.global_step
         if trainer.is_global_zero:
