@@ -74,6 +74,8 @@ def train(
         print_table(("part", "parameters"), [*plan.parameters.items(), ("total", plan.num_parameters)])
         return
     report = stage.run(config, resume=resume)
+    if not report.is_first_process:
+        return
     if as_json:
         print_json(report.to_plain())
         return

@@ -8,6 +8,9 @@ Knows paths; refuses to know models.
 """
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import count
@@ -26,6 +29,8 @@ MANIFEST = "manifest.json"
 CHECKPOINTS = "checkpoints"
 LAST = f"{CHECKPOINTS}/last.ckpt"
 EVAL = "eval"
+ANNOUNCED = "ROBOTRAIN_RUN_DIR"
+"""Environment variable, set while a run trains: its directory."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,22 @@ def create_run_directory(name: str, description: str, logs: Path | None = None) 
             continue
         return path
     raise AssertionError("count never ends")
+
+
+def first_process_s_run() -> Path | None:
+    """Return the run directory of the first process, in the others that Lightning starts by the same command."""
+    announced = os.environ.get(ANNOUNCED)
+    return Path(announced) if announced and os.environ.get("LOCAL_RANK", "0") != "0" else None
+
+
+@contextmanager
+def announced(run_dir: Path) -> Iterator[None]:
+    """Let the processes that are started meanwhile share this run directory."""
+    os.environ[ANNOUNCED] = str(run_dir)
+    try:
+        yield
+    finally:
+        del os.environ[ANNOUNCED]
 
 
 def newest_run(logs: Path | None = None) -> Path:

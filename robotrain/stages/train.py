@@ -18,7 +18,16 @@ from robotrain.models.registry import build_on_meta, count_parameters
 from robotrain.stages.inputs import Inputs, resolve_inputs, with_root
 from robotrain.stages.models import arch_schema
 from robotrain.stages.recipe import TrainChoice, recipe_layers
-from robotrain.stages.run_directory import CONFIG, LAST, STATS, create_run_directory, load_split, save_split
+from robotrain.stages.run_directory import (
+    CONFIG,
+    LAST,
+    STATS,
+    announced,
+    create_run_directory,
+    first_process_s_run,
+    load_split,
+    save_split,
+)
 from robotrain.stages.stats import load_stats
 from robotrain.stages.validate import require_sound
 from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
@@ -79,6 +88,8 @@ class TrainReport:
     checkpoint: Path
     step: int
     seconds: float
+    is_first_process: bool = True
+    """Whether this process speaks for the run; a training on several devices has several."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -132,19 +143,27 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     checkpoint = _checkpoint_to_resume(resume, inputs, config)
     if checkpoint is not None:
         check_resumable(checkpoint, module)
-    run_dir = resume or create_run_directory(
-        config.name or config.data.name, config.description or config.arch.name, log_dir
+    shared = first_process_s_run()
+    run_dir = (
+        resume
+        or shared
+        or create_run_directory(config.name or config.data.name, config.description or config.arch.name, log_dir)
     )
-    _describe(run_dir, config, inputs, stats)
+    if shared is None:
+        _describe(run_dir, config, inputs, stats)
     say(f"Training {config.arch.name} on {len(inputs.selection.train)} episode(s): {run_dir}")
     try:
-        fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)
+        with announced(run_dir):
+            fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)
     except KeyboardInterrupt:
         if (run_dir / LAST).exists():
             say(f"To go on from the last checkpoint: robotrain train --resume {run_dir}")
         raise
+    seconds = time.monotonic() - begin
+    if shared is not None:
+        return TrainReport(run_dir, run_dir / LAST, config.trainer.max_steps, seconds, is_first_process=False)
     last = resolve_checkpoint(run_dir)
-    return TrainReport(run_dir, last, load_checkpoint(last).step, time.monotonic() - begin)
+    return TrainReport(run_dir, last, load_checkpoint(last).step, seconds)
 
 
 def _checkpoint_to_resume(resume: Path | None, inputs: Inputs, config: TrainConfig) -> Path | None:

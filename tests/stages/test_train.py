@@ -65,7 +65,7 @@ def test_a_run_goes_on_to_more_steps_in_its_own_directory(own_run: Path) -> None
 
 @pytest.mark.parametrize(
     ("override", "error"),
-    [("trainer.max_steps=2", ConfigError), ("arch.width=64", CheckpointError), ("data.seconds=1.0", CheckpointError)],
+    [("trainer.max_steps=2", ConfigError), ("arch.mlp_ratio=3", CheckpointError), ("data.seconds=1.0", CheckpointError)],
 )
 def test_a_run_that_cannot_go_on_is_left_as_it_is(own_run: Path, override: str, error: type[Exception]) -> None:
     before = contents(own_run)
@@ -98,3 +98,13 @@ def test_ctrl_c_ends_a_training_in_one_line_and_says_how_to_go_on(tiny_episodes:
     assert stderr.strip().endswith("error: interrupted")
     assert "Traceback" not in stderr
     assert f"--resume {newest_run(logs)}" in re.sub(r"\s+", " ", stderr)
+
+
+@pytest.mark.slow
+def test_two_processes_make_one_run_directory(tiny_episodes: Path) -> None:
+    command = [sys.executable, "-m", "robotrain.cli", "train", "--data", str(tiny_episodes), *TINY_TRAINING]
+    result = subprocess.run([*command, "trainer.devices=2"], capture_output=True, text=True, check=True)
+    (run_dir,) = Path(os.environ["ROBOTRAIN_LOG_DIR"]).glob("*/*")
+    assert load_checkpoint(run_dir / "checkpoints" / "last.ckpt").step == 2
+    assert result.stdout.count("checkpoint ") == 1
+    assert "error" not in result.stderr
