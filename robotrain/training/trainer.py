@@ -31,7 +31,6 @@ CHATTER = (
     "You defined a `validation_step` but have no `val_dataloader`",
     "GPU available but not used",
     "You're resuming from a checkpoint that ended before the epoch ended",
-    r"`isinstance\(treespec, LeafSpec\)` is deprecated",
     "Total length of `list` across ranks is zero",  # no validation episodes: the stage says so
     r"`isinstance\(treespec, LeafSpec\)` is deprecated",  # Lightning 2.6 under torch 2.13
 )
