@@ -6,9 +6,12 @@ import torch
 from robotrain.batch import Batch, Observation
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.embodiments.layout import Field, Layout
+from robotrain.models.flow import FlowConfig
 from robotrain.models.heads import FlowHeadConfig
 from robotrain.models.hpt.config import HptConfig
 from robotrain.models.stems import StemsConfig
+from robotrain.training.module import Subject
+from robotrain.training.normalizer import Affine
 
 TINY = HptConfig(
     name="test_tiny",
@@ -18,7 +21,8 @@ TINY = HptConfig(
     heads=2,
     action_tokens=2,
     stems=StemsConfig(image_channels=(4, 8), keypoints=4, heads=2, word_buckets=16),
-    head=FlowHeadConfig(width=16, depth=1, heads=2, num_steps=2),
+    head=FlowHeadConfig(width=16, depth=1, heads=2),
+    flow=FlowConfig(num_steps=2),
 )
 TINY_CONFIGS = {"hpt": TINY}
 """By family: a config whose every proof takes moments."""
@@ -64,3 +68,15 @@ def random_batch(interface: PolicyInterface, num: int, *, seed: int = 0, floatin
         actions=torch.from_numpy(rng.normal(size=(num, interface.horizon, interface.actions.width)).astype(np.float32)),
         action_mask=mask,
     )
+
+
+def subject_of(interface: PolicyInterface, *, centre: float = 0.0, scale: float = 1.0) -> Subject:
+    """Return an embodiment to train on whose numbers are all normalised alike."""
+    chunk, state = (interface.horizon, interface.actions.width), (interface.state.width,)
+    affine = Affine(
+        action_centre=np.full(chunk, centre),
+        action_scale=np.full(chunk, scale),
+        state_centre=np.full(state, centre),
+        state_scale=np.full(state, scale),
+    )
+    return Subject(interface=interface, affine=affine, stats={"mean": [centre]})

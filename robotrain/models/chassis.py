@@ -14,7 +14,7 @@ from robotrain.batch import Batch, Observation
 from robotrain.draws import Draws
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.errors import UnknownNameError
-from robotrain.models.flow import flow_point, flow_times, integrate
+from robotrain.models.flow import FlowConfig, Network, flow_error, flow_sample, flow_times
 from robotrain.models.layers.naming import module_key
 from robotrain.models.layers.values import initialise_module
 from robotrain.models.policy import LossTerms, Policy, masked_mean
@@ -32,15 +32,15 @@ class Chassis(Policy):
     """A policy made of stems, a trunk and flow-matching heads.
 
         state  -> stem --+
-        camera -> stem --+-- tokens (B, N, E) -> trunk -> conditioning (B, M, E) -> head -> velocity (B, H, D)
+        camera -> stem --+-- tokens (B, N, E) -> trunk -> conditioning (B, M, E) -> head -> (B, H, D)
         prompt -> stem --+
 
     Args:
         interfaces: of every embodiment the policy serves.
         stems: by embodiment, in the order of the interfaces: modules by modality, each giving (tokens, present).
         trunk: shared by all.
-        heads: by embodiment: (x, time, conditioning) -> velocity.
-        num_steps: Euler steps when sampling.
+        heads: by embodiment: (x, time, conditioning) -> (B, H, D).
+        flow: what the heads answer, and how a chunk is sampled.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Chassis(Policy):
         stems: Mapping[str, nn.ModuleDict],
         trunk: Trunk,
         heads: Mapping[str, nn.Module],
-        num_steps: int,
+        flow: FlowConfig,
     ) -> None:
         super().__init__()
         self.embodiments = tuple(interface.embodiment for interface in interfaces)
-        self.num_steps = num_steps
+        self.flow = flow
         self.stems = nn.ModuleDict({module_key(name): stems[name] for name in self.embodiments})
         self.trunk = trunk
         self.heads = nn.ModuleDict({module_key(name): heads[name] for name in self.embodiments})
@@ -64,17 +64,15 @@ class Chassis(Policy):
         initialise_module(self)
 
     def loss(self, batch: Batch, draws: Draws) -> LossTerms:
-        """Return the flow-matching loss: the squared error of the predicted direction, over real steps."""
-        time = flow_times(draws.time)
-        x, target = flow_point(batch.actions, draws.noise, time)
-        velocity = self._head(batch.observation)(x, time, self.conditioning(batch.observation))
-        total = masked_mean((velocity - target).square(), batch.action_mask)
+        """Return the flow-matching loss: the squared error of what the head answers, over real steps."""
+        network = self._network(batch.observation)
+        error = flow_error(network, batch.actions, draws.noise, flow_times(draws.time), self.flow)
+        total = masked_mean(error, batch.action_mask)
         return LossTerms(total, {f"flow/{batch.observation.embodiment}": total.detach()})
 
     def sample(self, observation: Observation, draws: Draws) -> Tensor:
         """Return chunks (B, H, D), normalised, walked from the draws' noise."""
-        head, conditioning = self._head(observation), self.conditioning(observation)
-        return integrate(lambda x, time: head(x, time, conditioning), draws.noise, self.num_steps)
+        return flow_sample(self._network(observation), draws.noise, self.flow)
 
     def conditioning(self, observation: Observation) -> Tensor:
         """Return what the trunk makes of an observation, (B, M, E)."""
@@ -84,8 +82,9 @@ class Chassis(Policy):
         mask = torch.cat([present[:, None].expand(-1, tokens.shape[1]) for tokens, present in sensed], 1)
         return self.trunk(tokens, mask)
 
-    def _head(self, observation: Observation) -> nn.Module:
-        return self._of(self.heads, observation)
+    def _network(self, observation: Observation) -> Network:
+        head, conditioning = self._of(self.heads, observation), self.conditioning(observation)
+        return lambda x, time: head(x, time, conditioning)
 
     def _of(self, parts: nn.ModuleDict, observation: Observation) -> nn.Module:
         if observation.embodiment not in self.embodiments:

@@ -4,12 +4,29 @@ Knows the road and how to walk it; refuses to know what predicts the direction. 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+Network = Callable[[Tensor, Tensor], Tensor]
+"""(x (B, H, D), time (B,)) -> (B, H, D): what a head answers at a point of the road."""
+
 EARLIEST = 0.001
 BETA = 1.5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowConfig:
+    """What is learnt of the road, and how it is walked."""
+
+    predicts: Literal["direction", "action"] = "direction"
+    """`direction`: noise - action, as pi0 and EgoVerse do. `action`: where the road ends; the same error weighted by
+    time squared (Salimans and Ho 2022, section 4), learnt in a fraction of the steps when the observation all but
+    decides the action, because the network need not undo the noise."""
+    num_steps: int = 10
+    """Euler steps from noise to action when sampling."""
 
 
 def flow_times(uniform: Tensor) -> Tensor:
@@ -32,16 +49,32 @@ def flow_point(actions: Tensor, noise: Tensor, time: Tensor) -> tuple[Tensor, Te
     return t * noise + (1 - t) * actions, noise - actions
 
 
-def integrate(velocity: Callable[[Tensor, Tensor], Tensor], noise: Tensor, num_steps: int) -> Tensor:
-    """Walk from noise to action by Euler's method, velocities taken at times 1, 1 - 1/n, ..., 1/n.
+def flow_error(network: Network, actions: Tensor, noise: Tensor, time: Tensor, config: FlowConfig) -> Tensor:
+    """Return the squared error (B, H, D) of what a network answers at one point of each road.
 
     Args:
-        velocity: (x (B, H, D), time (B,)) -> (B, H, D).
+        network: the head, conditioned on its observations.
+        actions: (B, H, D) float, normalised.
+        noise: (B, H, D) float, standard normal.
+        time: (B,) float.
+        config: what the network answers.
+    """
+    x, direction = flow_point(actions, noise, time)
+    return (network(x, time) - (direction if config.predicts == "direction" else actions)).square()
+
+
+def flow_sample(network: Network, noise: Tensor, config: FlowConfig) -> Tensor:
+    """Walk from noise to action by Euler's method, directions taken at times 1, 1 - 1/n, ..., 1/n.
+
+    Args:
+        network: the head, conditioned on its observations.
         noise: (B, H, D) float: where the walk starts.
-        num_steps: n.
+        config: what the network answers, and n.
     """
     x = noise
-    for step in range(num_steps):
-        time = torch.full_like(x[:, 0, 0], 1 - step / num_steps)
-        x = x - velocity(x, time) / num_steps
+    for step in range(config.num_steps):
+        time = torch.full_like(x[:, 0, 0], 1 - step / config.num_steps)
+        answer = network(x, time)
+        direction = answer if config.predicts == "direction" else (x - answer) / time[:, None, None]
+        x = x - direction / config.num_steps
     return x

@@ -24,12 +24,10 @@ class FlowHeadConfig:
     """Heads of each attention."""
     mlp_ratio: int = 4
     """How much wider the feed-forward maps are inside."""
-    num_steps: int = 10
-    """Euler steps from noise to action when sampling."""
 
 
 class FlowHead(nn.Module):
-    """Predicts the direction of the flow at a noisy chunk, looking at the trunk's conditioning tokens.
+    """Answers at a noisy chunk what the flow asks for, looking at the trunk's conditioning tokens.
 
     x_t (B, H, D) -> linear E/2 + position --+
                                              +-- concat -> [self, cross, feed-forward] x depth -> norm -> linear D
@@ -53,7 +51,7 @@ class FlowHead(nn.Module):
         self.actions_out = nn.Linear(config.width, action_width)
 
     def forward(self, x: Tensor, time: Tensor, conditioning: Tensor) -> Tensor:
-        """Return the predicted direction, noise - action, (B, H, D).
+        """Return the answer (B, H, D): a direction or an action, see `models/flow.py`.
 
         Args:
             x: (B, H, D) float, the noisy normalised chunk.

@@ -184,8 +184,8 @@ def build_module(
     """
     interfaces = [subject.interface for subject in subjects]
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(learning.seed)
         policy = build(arch, interfaces)
+        torch.manual_seed(learning.seed)
         policy.initialise()
     record = Record(
         arch=dataclasses.asdict(arch),

@@ -24,7 +24,7 @@ def save_provenance(run_dir: Path, *, source: Path = PACKAGE) -> None:
     found = {
         "git_sha.txt": _git(source, "rev-parse", "HEAD") if tracked else None,
         "git.diff": _git(source, "diff", "HEAD", "--", ":/") if tracked else None,
-        "git_untracked.txt": _git(source, "ls-files", "--others", "--exclude-standard", "--", ":/")
+        "git_untracked.txt": _git(source, "ls-files", "--others", "--exclude-standard", "--full-name", "--", ":/")
         if tracked
         else None,
     }

@@ -3,7 +3,6 @@
 import csv
 from pathlib import Path
 
-import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -13,11 +12,10 @@ from robotrain.batch import Batch
 from robotrain.errors import CheckpointError, ConfigError, DivergedError
 from robotrain.models.hpt.config import HptConfig
 from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
-from robotrain.training.module import PolicyModule, Subject, build_module
-from robotrain.training.normalizer import Affine
+from robotrain.training.module import PolicyModule, build_module
 from robotrain.training.optim import OptimConfig
 from robotrain.training.trainer import TrainerConfig, build_trainer, fit, quiet
-from tests.policies import TINY, interface_of, random_batch
+from tests.policies import TINY, interface_of, random_batch, subject_of
 
 NUM = 24
 CONFIG = TrainerConfig(
@@ -78,15 +76,7 @@ class Ordered(Rows):
 
 
 def new_module(arch: HptConfig = TINY, config: TrainerConfig = CONFIG, embodiment: str = "robot") -> PolicyModule:
-    interface = interface_of(embodiment)
-    chunk, state = (interface.horizon, interface.actions.width), (interface.state.width,)
-    affine = Affine(
-        action_centre=np.zeros(chunk),
-        action_scale=np.ones(chunk),
-        state_centre=np.zeros(state),
-        state_scale=np.ones(state),
-    )
-    subject = Subject(interface=interface, affine=affine, stats={"mean": [0.0]})
+    subject = subject_of(interface_of(embodiment))
     return build_module(arch, [subject], learning=config.learning, config={"name": "test"})
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from robotrain.models.flow import FlowConfig
 from robotrain.models.heads import FlowHeadConfig
 from robotrain.models.stems import StemsConfig
 
@@ -33,3 +34,5 @@ class HptConfig:
     """Sizes of the stems."""
     head: FlowHeadConfig = field(default_factory=FlowHeadConfig)
     """Size of the head."""
+    flow: FlowConfig = field(default_factory=FlowConfig)
+    """What the head learns, and how chunks are sampled."""

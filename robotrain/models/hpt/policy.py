@@ -74,5 +74,5 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
             )
             for interface in interfaces
         },
-        num_steps=config.head.num_steps,
+        flow=config.flow,
     )
