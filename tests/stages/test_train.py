@@ -65,7 +65,11 @@ def test_a_run_goes_on_to_more_steps_in_its_own_directory(own_run: Path) -> None
 
 @pytest.mark.parametrize(
     ("override", "error"),
-    [("trainer.max_steps=2", ConfigError), ("arch.mlp_ratio=3", CheckpointError), ("data.seconds=1.0", CheckpointError)],
+    [
+        ("trainer.max_steps=2", ConfigError),
+        ("arch.mlp_ratio=3", CheckpointError),
+        ("data.seconds=1.0", CheckpointError),
+    ],
 )
 def test_a_run_that_cannot_go_on_is_left_as_it_is(own_run: Path, override: str, error: type[Exception]) -> None:
     before = contents(own_run)
