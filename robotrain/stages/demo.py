@@ -25,14 +25,16 @@ class DemoConfig:
 
     directory: str
     """Where its files go; must be new, empty, or of an earlier demo."""
-    num_episodes: int = 40
-    """Episodes to train and validate on."""
-    num_held_out: int = 4
+    num_episodes: int = 220
+    """Episodes to train and validate on. How many places a model has seen decides how well it finds the next one."""
+    num_held_out: int = 8
     """Episodes that the model never sees."""
     width: int = 96
     """Of the images, in pixels."""
     height: int = 72
     """Of the images, in pixels."""
+    fps: int = 10
+    """Frames a second: a slow camera sees as many places in a third of the time."""
     seed: int = 0
     """Of the world."""
     overrides: tuple[str, ...] = ()
@@ -99,5 +101,10 @@ def _claim(directory: Path) -> None:
 
 def _world(config: DemoConfig, num_episodes: int, seed: int) -> SyntheticConfig:
     return SyntheticConfig(
-        embodiment="eva_bimanual", num_episodes=num_episodes, seed=seed, width=config.width, height=config.height
+        embodiment="eva_bimanual",
+        num_episodes=num_episodes,
+        seed=seed,
+        width=config.width,
+        height=config.height,
+        fps=config.fps,
     )

@@ -17,6 +17,7 @@ from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.episodes.reader import Episode, open_episode
 from robotrain.errors import CheckpointError, EpisodeError, PredictionError, ShapeError
 from robotrain.evaluation.predictor import LoadedPolicy, load_policy, predict_keys
+from robotrain.models.flow import FlowConfig
 from robotrain.models.heads import FlowHeadConfig
 from robotrain.models.hpt.config import HptConfig
 from robotrain.models.stems import StemsConfig
@@ -34,7 +35,8 @@ ARCH = HptConfig(
     depth=1,
     heads=2,
     stems=StemsConfig(image_channels=(4,), keypoints=2, heads=2, word_buckets=16),
-    head=FlowHeadConfig(width=16, depth=1, heads=2, num_steps=2),
+    head=FlowHeadConfig(width=16, depth=1, heads=2),
+    flow=FlowConfig(num_steps=2),
 )
 MAKERS = {"eva": make_eva_episode, "human": make_human_episode, "joint": make_joint_episode}
 
