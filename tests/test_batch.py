@@ -40,7 +40,7 @@ def test_an_observation_takes_stored_and_prepared_images() -> None:
 )
 def test_a_wrong_shape_is_named_with_what_was_expected(change: dict[str, object], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
-        replace(_observation(), **change)  # pyright: ignore[reportArgumentType]
+        replace(_observation(), **change)
 
 
 def test_a_batch_checks_chunk_and_mask_against_its_observation() -> None:
