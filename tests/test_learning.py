@@ -12,13 +12,15 @@ from robotrain.stages.recipe import TrainChoice
 
 pytestmark = pytest.mark.slow
 
+OVERRIDES = ("trainer.accelerator=cpu", "trainer.max_steps=1000")
+
 
 def _held_out_ratio(images: Literal["rendered", "blank"], folder: Path) -> float:
     """Train on 220 episodes; return the position error on 24 others, as a share of the best baseline's."""
     for name, num, seed in (("seen", 220, 0), ("unseen", 24, 1)):
         world = SyntheticConfig(num_episodes=num, seed=seed, width=96, height=72, fps=10, images=images)
         convert.run(world, out=folder / name)
-    choice = TrainChoice(recipe="demo", data=str(folder / "seen"), overrides=("trainer.accelerator=cpu",))
+    choice = TrainChoice(recipe="demo", data=str(folder / "seen"), overrides=OVERRIDES)
     trained = train.run(train.resolve_config(choice), log_dir=folder / "runs")
     (report,) = evaluate.run(
         EvaluateConfig(checkpoint=str(trained.run_dir), data=str(folder / "unseen"), splits=("all",))
