@@ -28,21 +28,21 @@ def bash(script: str, *arguments: object, cwd: Path) -> str:
     return result.stdout
 
 
-def printed(label: str, stdout: str) -> list[Path]:
-    """Return the paths that were printed with a label."""
-    return [Path(path) for path in re.findall(rf"^{label} +(\S.*)$", stdout, flags=re.MULTILINE)]
+def printed(label: str, stdout: str, cwd: Path) -> list[Path]:
+    """Return the paths that were printed with a label, in a folder."""
+    return [cwd / path for path in re.findall(rf"^{label} +(\S.*)$", stdout, flags=re.MULTILINE)]
 
 
 @pytest.mark.slow
 def test_quickstart_ends_with_a_model_that_beats_every_baseline(tmp_path: Path) -> None:
     stdout = bash("quickstart.sh", "demo", cwd=tmp_path)
-    (metrics,), (run,) = printed("metrics", stdout), printed("run", stdout)
+    (metrics,), (run,) = printed("metrics", stdout, tmp_path), printed("run", stdout, tmp_path)
     told = json.loads(metrics.read_text())
     for name in ("xyz_error", "xyz_error_final", "paired_mse"):
         assert told["metrics"][name]["ratio"] < 1, told["metrics"][name]
     assert (run / "checkpoints" / "last.ckpt").exists()
     assert run.is_relative_to(tmp_path / "demo")
-    videos = printed("video", stdout)
+    videos = printed("video", stdout, tmp_path)
     assert len(videos) == told["coverage"]["episodes"]
     for video in videos:
         drawn = open_episode(tmp_path / "demo" / "held-out" / f"{video.stem}.zarr")
@@ -59,7 +59,7 @@ def test_a_real_robot_goes_the_whole_way(real_data: Path, tmp_path: Path) -> Non
     assert len(episodes) == 5
     assert all(len(episode.numbers("cmd_joints")[0]) == 26 for episode in episodes)
     assert "joint_error" in stdout
-    (video,) = printed("video", stdout)
+    (video,) = printed("video", stdout, tmp_path)
     facts = probe_video(video)
     (drawn,) = [episode for episode in episodes if episode.hash == video.stem]
     assert (facts.fps, facts.num_frames) == (Fraction(30), drawn.num_frames)

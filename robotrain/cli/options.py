@@ -62,8 +62,11 @@ def print_json(value: Any) -> None:
 
 
 def say_path(label: str, path: Path | str) -> None:
-    """Print a labelled path on a line of its own, unbroken, so that it can be copied."""
-    out.print(f"{label:<12} {path}", markup=False, soft_wrap=True)
+    """Print a labelled path on a line of its own, unbroken, so that it can be copied; short inside this folder."""
+    shown = Path(path)
+    if shown.is_relative_to(Path.cwd()):
+        shown = shown.relative_to(Path.cwd())
+    out.print(f"{label:<12} {shown}", markup=False, soft_wrap=True)
 
 
 def say_next(command: str) -> None:
