@@ -8,11 +8,12 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from robotrain.episodes.reader import open_episode
 from robotrain.episodes.resolver import find_episodes
-from robotrain.viz.video import probe_video
+from robotrain.viz.video import probe_video, read_video
 
 ROOT = Path(__file__).parent.parent
 
@@ -51,6 +52,11 @@ def test_quickstart_ends_with_a_model_that_beats_every_baseline(tmp_path: Path) 
     assert "of the best baseline's" in stdout
 
 
+def _first_and_last(video: Path) -> tuple[np.ndarray, np.ndarray]:
+    frames = list(read_video(video))
+    return frames[0].astype(int), frames[-1].astype(int)
+
+
 @pytest.mark.slow
 def test_a_real_robot_goes_the_whole_way(real_data: Path, tmp_path: Path) -> None:
     source = real_data / "g1-inspire-pick"
@@ -62,7 +68,13 @@ def test_a_real_robot_goes_the_whole_way(real_data: Path, tmp_path: Path) -> Non
     (video,) = printed("video", stdout, tmp_path)
     facts = probe_video(video)
     (drawn,) = [episode for episode in episodes if episode.hash == video.stem]
-    assert (facts.fps, facts.num_frames) == (Fraction(30), drawn.num_frames)
+    width, height = drawn.image_size("front_1")
+    assert (facts.fps, facts.num_frames, facts.height) == (Fraction(30), drawn.num_frames, height)
+    assert facts.width > width  # the joints' charts stand beside the picture, which keeps its size
+    for frame, picture in zip((0, drawn.num_frames - 1), _first_and_last(video), strict=True):
+        stored = drawn.image("front_1", frame).astype(int)
+        middle = slice(height // 4, 3 * height // 4)  # between legend and caption
+        assert np.abs(picture[middle, :width] - stored[middle]).mean() < 4
 
 
 def test_examples_say_how_they_are_called(tmp_path: Path) -> None:
