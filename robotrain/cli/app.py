@@ -23,7 +23,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the signature is typer's
         """Return the commands in the order of the river, not of the alphabet."""
-        return sorted(self.commands, key=ORDER.index)
+        return [name for name, _, _ in COMMANDS]
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command.
@@ -68,11 +68,10 @@ app = typer.Typer(
     epilog="Start here: robotrain demo. Exit codes: 0 fine, 1 findings or an error you can mend, 2 wrong usage.",
 )
 
-ORDER = ("demo", "convert", "validate-data", "norm-stats", "train", "eval", "render", "models")
-
-# Name, function, example.
+# Name, function (or a group of commands, each with its own example), example; in the order of the river.
 COMMANDS = (
     ("demo", demo.demo, demo.EXAMPLE),
+    ("convert", convert.app, ""),
     ("validate-data", validate.validate_data, validate.EXAMPLE),
     ("norm-stats", stats.norm_stats, stats.EXAMPLE),
     ("train", train.train, train.EXAMPLE),
@@ -95,9 +94,11 @@ def root(
     """
 
 
-app.add_typer(convert.app, name="convert")
-for _name, _function, _example in COMMANDS:
-    app.command(_name, epilog=f"Example: {_example}")(_function)
+for _name, _command, _example in COMMANDS:
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
+    else:
+        app.command(_name, epilog=f"Example: {_example}")(_command)
 
 
 def main() -> None:

@@ -69,9 +69,7 @@ def synthetic(
 
 def _finish(report: "ConvertReport", *, as_json: bool) -> None:
     if as_json:
-        from robotrain.stages.convert import to_plain
-
-        print_json(to_plain(report))
+        print_json(report.to_plain())
         return
     there = f"; {len(report.skipped_existing):,} were there already" if report.skipped_existing else ""
     console.print(

@@ -73,13 +73,7 @@ def print_scores(result: "Report") -> None:
     """Print each metric of the model beside each baseline's, and the ratio to the best of them."""
     baselines = tuple(result.scores[0].baselines) if result.scores else ()
     rows = [
-        (
-            score.metric,
-            score.unit,
-            score.model,
-            *(score.baselines[name] for name in baselines),
-            score.ratio,
-        )
+        (score.metric, score.unit, score.model, *(score.baselines[name] for name in baselines), score.ratio)
         for score in result.scores
     ]
     print_table(("metric", "unit", "model", *baselines, "ratio"), rows, text=2)

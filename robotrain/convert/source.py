@@ -76,6 +76,17 @@ class ConvertReport:
     """Frames written now."""
     seconds: float
 
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "out": str(self.out),
+            "written": list(self.written),
+            "skipped_existing": list(self.skipped_existing),
+            "removed_partials": self.removed_partials,
+            "frames": self.frames,
+            "seconds": self.seconds,
+        }
+
 
 def convert_source(source: Source, out: Path) -> ConvertReport:
     """Write every episode of a source that a folder does not hold yet.

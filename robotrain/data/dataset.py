@@ -164,10 +164,8 @@ class WindowDataset:
         )
 
     def prompt(self, episode: str, frame: int) -> str:
-        """Return a frame's text: its first annotation, else the episode's description, else its task's name."""
-        facts = self._facts_of(episode)
-        prompts = self._open(episode).episode.prompts(frame)
-        return prompts[0] if prompts else facts.task_description or facts.task_name.replace("_", " ")
+        """Return the text that a policy reads at a frame of an episode."""
+        return self._open(episode).episode.prompt(frame)
 
     def _cameras_of(self, facts: EpisodeFacts) -> tuple[str, ...]:
         return tuple(camera for camera in self.interface.cameras if camera in facts.cameras)

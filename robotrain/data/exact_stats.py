@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from robotrain import console
+from robotrain.data.numbers import nearest_filled
 from robotrain.data.pipeline import Encoded, Pipeline
 from robotrain.data.stats import Columns, Stats
 from robotrain.embodiments.displacement import displacement_from_chunk, has_poses, hold_sources
@@ -76,12 +77,6 @@ class _ChunkMean:
                 mean = rot6d_from_matrix(mean_rotation(mean.reshape(1, -1, 3, 3)))
             parts[f.name] = mean
         return self.layout.join(parts)
-
-
-def nearest_filled(filled: np.ndarray) -> np.ndarray:
-    """Return, for each step of a mask (H,) bool, the last filled step up to it, else the first one after it."""
-    last = np.maximum.accumulate(np.where(filled, np.arange(len(filled)), -1))
-    return np.where(last < 0, int(np.argmax(filled)), last)
 
 
 def compute_stats(

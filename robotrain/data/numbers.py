@@ -107,8 +107,13 @@ def fill_missing(values: np.ndarray, present: np.ndarray, empty: np.ndarray) -> 
         return values
     if not present.any():
         return np.tile(empty, (len(values), 1))
-    last = np.maximum.accumulate(np.where(present, np.arange(len(present)), -1))
-    return values[np.where(last < 0, np.argmax(present), last)]
+    return values[nearest_filled(present)]
+
+
+def nearest_filled(filled: np.ndarray) -> np.ndarray:
+    """Return, for each place of a mask (N,) bool, the last filled place up to it, else the first one after it."""
+    last = np.maximum.accumulate(np.where(filled, np.arange(len(filled)), -1))
+    return np.where(last < 0, int(np.argmax(filled)), last)
 
 
 def load_numbers(plan: Plan, embodiment: Embodiment, episode: "Episode", rows: int) -> EpisodeNumbers:

@@ -4,10 +4,10 @@ Knows array names, through the schema; refuses to open an episode: that is `data
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from robotrain.data.transforms import PointsToFrame, PoseToFrame, Resample, SplitFields, Transform
-from robotrain.embodiments.embodiment import Embodiment, ModeLayouts
+from robotrain.embodiments.embodiment import Embodiment, Mode, ModeLayouts
 from robotrain.episodes import schema
 from robotrain.errors import EpisodeError, UnknownNameError
 
@@ -70,11 +70,8 @@ def build_plan(embodiment: Embodiment, mode: str, horizon: int) -> Plan:
     if mode == "keypoints_wristframe_6d":
         return _plan_keypoints(horizon)
     if mode != "cartesian_6d":
-        raise UnknownNameError("mode", mode, tuple(_MODES))
+        raise UnknownNameError("mode", mode, get_args(Mode))
     return _plan_arms(horizon) if embodiment.camera_poses else _plan_palms(horizon)
-
-
-_MODES = ("cartesian_6d", "keypoints_wristframe_6d", "joints")
 
 
 def _plan_arms(horizon: int) -> Plan:

@@ -187,6 +187,11 @@ class Episode:
         """Return all texts that hold at a frame, in stored order."""
         return tuple(span.text for span in self.spans if span.start <= frame < span.end)
 
+    def prompt(self, frame: int) -> str:
+        """Return the text that a policy reads at a frame: its first annotation, else the description, else the task."""
+        prompts, facts = self.prompts(frame), self.facts
+        return prompts[0] if prompts else facts.task_description or facts.task_name.replace("_", " ")
+
     def intrinsics(self, camera: str) -> Intrinsics | None:
         """Return a camera's intrinsics as the episode tells them, scaled to its pictures; None when it does not.
 

@@ -5,6 +5,7 @@ episode that cannot be used stops the run, and every problem is told at once.
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,15 @@ from robotrain.errors import (
 )
 from robotrain.files import data_dir
 
-__all__ = ["Selection", "SelectionConfig", "check_pins", "find_episodes", "resolve_episodes", "split_hashes"]
+__all__ = [
+    "Selection",
+    "SelectionConfig",
+    "check_pins",
+    "find_episodes",
+    "resolve_episodes",
+    "split_hashes",
+    "twin_hashes",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +140,12 @@ def split_hashes(hashes: Iterable[str], valid_ratio: float, seed: int) -> tuple[
     return tuple(sorted(shuffled[wanted:])), tuple(sorted(shuffled[:wanted]))
 
 
+def twin_hashes(paths: Iterable[Path]) -> tuple[str, ...]:
+    """Return the hashes that more than one of these folders stands for, with and without ``.zarr``, sorted."""
+    counts = Counter(hash_of(path) for path in paths)
+    return tuple(sorted(each for each, number in counts.items() if number > 1))
+
+
 def check_pins(paths: Sequence[Path], pins: Sequence[str], embodiment: str | None = None) -> dict[str, str]:
     """Return what is wrong with pinned episodes: by pin, in the order of the pins, one problem each.
 
@@ -165,8 +180,7 @@ def _is_episode(path: Path) -> bool:
 
 
 def _refuse_twins(paths: Sequence[Path]) -> None:
-    hashes = [hash_of(path) for path in paths]
-    if twice := sorted({each for each in hashes if hashes.count(each) > 1}) if len(set(hashes)) < len(hashes) else []:
+    if twice := twin_hashes(paths):
         raise ConfigError(f"Two folders stand for one episode, with and without '.zarr': {listing(twice)}. Remove one.")
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from robotrain.convert.lerobot import LeRobotSource
 from robotrain.convert.source import ConvertReport, Source, convert_source
@@ -27,18 +26,6 @@ def run(config: LeRobotConfig | SyntheticConfig, *, out: Path) -> ConvertReport:
         RobotrainError: when the source or one of its episodes cannot be converted; nothing half is left.
     """
     return convert_source(_source(config), out.expanduser())
-
-
-def to_plain(report: ConvertReport) -> dict[str, Any]:
-    """Return a report as plain data for JSON."""
-    return {
-        "out": str(report.out),
-        "written": list(report.written),
-        "skipped_existing": list(report.skipped_existing),
-        "removed_partials": report.removed_partials,
-        "frames": report.frames,
-        "seconds": report.seconds,
-    }
 
 
 def _source(config: LeRobotConfig | SyntheticConfig) -> Source:

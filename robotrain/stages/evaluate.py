@@ -124,8 +124,8 @@ def _subject(
     if config.data is None:
         selection, name = _own_split(data, checkpoint, split), split
     else:
-        found = resolve_episodes(data.episodes)
-        selection, name = found, data.name if split == "all" else f"{data.name}-{split}"
+        selection = resolve_episodes(data.episodes)
+        name = data.name if split == "all" else f"{data.name}-{split}"
     parts = {"train": selection.train, "valid": selection.valid, "all": selection.all}
     facts = selection.require_valid() if split == "valid" else parts[split]
     facts = facts[: config.episodes] if config.episodes is not None else facts

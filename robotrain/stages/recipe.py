@@ -9,6 +9,7 @@ from robotrain.stages.inputs import data_layers
 from robotrain.stages.run_directory import CONFIG
 
 GROUPS = ("arch", "data", "trainer")
+DEFAULT_RECIPE = "default"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +39,7 @@ def recipe_layers(choice: TrainChoice) -> tuple[Layer, ...]:
     """
     if choice.resume is not None:
         return (_resumed(choice, choice.resume),)
-    recipe = load_named("recipe", choice.recipe or "default")
+    recipe = load_named("recipe", choice.recipe or DEFAULT_RECIPE)
     layers: list[Layer] = []
     for group in GROUPS:
         spec = getattr(choice, group)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from robotrain.config import compose, load_named
+from robotrain.config import Layer, compose, load_named
 from robotrain.data.config import DataConfig
 from robotrain.data.statistics import CacheResult, load_or_compute_stats
 from robotrain.data.stats import Columns, Stats, StatsConfig, remarks
 from robotrain.embodiments.layout import Layout
 from robotrain.stages.inputs import Inputs, arch_horizon, data_layers, resolve_inputs
+from robotrain.stages.recipe import DEFAULT_RECIPE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,7 @@ class StatsReport:
     config: StatsConfig
     cache: CacheResult
     arch: str
+    """Whose horizon they have: a name, or a YAML file."""
 
     def rows(self, group: str) -> list[tuple[str, str, int, float, float, float]]:
         """Return a table row a field of ``actions`` or ``state``: name, unit, width, 1 %, 99 %, largest std."""
@@ -63,11 +65,10 @@ def run(request: StatsRequest) -> StatsReport:
         RobotrainError: when the data cannot be resolved, or a number is not finite (naming its episode).
     """
     data = compose(DataConfig, data_layers(request.data))
-    arch = load_named("arch", request.arch) if request.arch else None
-    name = request.arch or "hpt_tiny"
-    inputs = resolve_inputs(data, horizon=arch_horizon(arch or load_named("arch", name)))
+    arch = load_named("arch", request.arch) if request.arch else _default_arch()
+    inputs = resolve_inputs(data, horizon=arch_horizon(arch))
     stats, cache = load_stats(inputs, data.stats, recompute=request.recompute)
-    return StatsReport(stats, data.stats, cache, name)
+    return StatsReport(stats, data.stats, cache, request.arch or arch.values["name"])
 
 
 def load_stats(inputs: Inputs, config: StatsConfig, *, recompute: bool = False) -> tuple[Stats, CacheResult]:
@@ -79,6 +80,11 @@ def load_stats(inputs: Inputs, config: StatsConfig, *, recompute: bool = False) 
         pool_horizon=config.pool_horizon,
         recompute=recompute,
     )
+
+
+def _default_arch() -> Layer:
+    recipe = load_named("recipe", DEFAULT_RECIPE)
+    return Layer(recipe.where, recipe.values["arch"])
 
 
 def _field_rows(layout: Layout, columns: Columns) -> list[tuple[str, str, int, float, float, float]]:

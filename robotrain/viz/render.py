@@ -172,7 +172,7 @@ def draw_frames(
     for frame in range(episode.num_frames):
         picture = resize(episode.image(view.camera, frame), width * scale, height * scale)
         finished = painter.paint(picture, frame)
-        caption = Caption(_prompt(episode, frame), episode.hash, frame, episode.num_frames, float(frame / episode.fps))
+        caption = Caption(episode.prompt(frame), episode.hash, frame, episode.num_frames, float(frame / episode.fps))
         draw_caption(picture, caption)
         finished[:, : picture.shape[1]] = picture
         yield finished
@@ -249,12 +249,6 @@ def _curves(rows: EpisodeRows, row: int) -> list[tuple[np.ndarray, Color]]:
 def _colors(rows: EpisodeRows) -> dict[str, Color]:
     known = (("truth", TRUTH, rows.truth), ("prediction", PREDICTION, rows.predicted))
     return {name: color for name, color, chunks in known if chunks is not None}
-
-
-def _prompt(episode: Episode, frame: int) -> str:
-    """Return the text that a policy reads at a frame: its first annotation, else what the episode is about."""
-    facts = episode.facts
-    return next(iter(episode.prompts(frame)), "") or facts.task_description or facts.task_name.replace("_", " ")
 
 
 def _title(interface: PolicyInterface, column: str) -> str:

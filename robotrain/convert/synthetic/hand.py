@@ -6,9 +6,9 @@ where the hand is. Points are in MANO order: wrist, then thumb, index, middle, r
 
 import numpy as np
 
-from robotrain.convert.synthetic.world import Side
+from robotrain.embodiments.hands import NUM_KEYPOINTS
+from robotrain.episodes.schema import Side
 
-NUM_KEYPOINTS = 21
 PALM_KEYPOINTS = (0, 5, 9, 13)
 """Their centroid is the palm, as in EgoVerse's canonical hands."""
 FINGER_CHAINS: tuple[tuple[int, ...], ...] = tuple((0, *range(start, start + 4)) for start in (1, 5, 9, 13, 17))

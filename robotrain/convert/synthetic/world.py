@@ -8,15 +8,12 @@ the start, equally in all directions, so neither the mean chunk nor the current 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from robotrain.canvas import Color
+from robotrain.episodes.schema import SIDES, Side
 from robotrain.geometry.poses import invert
-
-Color = tuple[int, int, int]
-Side = Literal["left", "right"]
-SIDES: tuple[Side, Side] = ("left", "right")
 
 CAMERA_TILT = np.deg2rad(48.0)
 """Angle of the nominal view axis below the horizon, in rad; that of the real Eva head is 46 to 50 degrees."""
@@ -24,8 +21,6 @@ CAMERA_DISTANCE = 0.62
 """From the camera to the table along the nominal view axis, in metres."""
 TABLE_CORNERS = np.array([[-0.80, -0.62, 0.0], [0.80, -0.62, 0.0], [0.80, 0.42, 0.0], [-0.80, 0.42, 0.0]])
 """(4, 3) metres, table frame."""
-TABLE_THICKNESS = 0.035
-"""Metres."""
 
 TARGET_COLORS: dict[Side, Color] = {"left": (205, 48, 42), "right": (52, 84, 200)}
 TARGET_NAMES: dict[Side, str] = {"left": "red", "right": "blue"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from robotrain.episodes import resolver
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.resolver import SelectionConfig, find_episodes
+from robotrain.episodes.resolver import SelectionConfig, find_episodes, twin_hashes
 from robotrain.episodes.schema import (
     EpisodeFacts,
     camera_of,
@@ -91,10 +91,8 @@ def validate_data(root: Path | str) -> Iterator[tuple[str, tuple[Finding, ...]]]
 
 def check_twins(paths: Sequence[Path]) -> tuple[Finding, ...]:
     """Return a finding for every hash that two of these folders stand for."""
-    hashes = [hash_of(path) for path in paths]
-    twice = sorted({each for each in hashes if hashes.count(each) > 1}) if len(set(hashes)) < len(hashes) else []
     text = "Two folders stand for it, with and without '.zarr'."
-    return tuple(build_finding("duplicate-hash", each, text) for each in twice)
+    return tuple(build_finding("duplicate-hash", each, text) for each in twin_hashes(paths))
 
 
 def check_pins(config: SelectionConfig, root: Path | str) -> tuple[Finding, ...]:
