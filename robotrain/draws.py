@@ -39,7 +39,7 @@ def compute_draws(keys: Keys, *, seed: int, pass_index: int, horizon: int, width
     Args:
         keys: (hash, frame) of each of the B rows.
         seed: the run's or the evaluation's seed.
-        pass_index: epoch in training, pass in evaluation: another pass gives other numbers.
+        pass_index: optimiser step in training, pass in evaluation: another one gives other numbers.
         horizon: H.
         width: D.
     """

@@ -57,10 +57,13 @@ def create_run_directory(name: str, description: str, logs: Path | None = None) 
     raise AssertionError("count never ends")
 
 
-def first_process_s_run() -> Path | None:
-    """Return the run directory of the first process, in the others that Lightning starts by the same command."""
-    announced = os.environ.get(ANNOUNCED)
-    return Path(announced) if announced and os.environ.get("LOCAL_RANK", "0") != "0" else None
+def announced_run() -> Path | None:
+    """Return the run directory that the first process announced, in those that Lightning starts by the same command.
+
+    In the first process itself it is None.
+    """
+    path = os.environ.get(ANNOUNCED)
+    return Path(path) if path and os.environ.get("LOCAL_RANK", "0") != "0" else None
 
 
 @contextmanager

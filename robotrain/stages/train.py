@@ -23,8 +23,8 @@ from robotrain.stages.run_directory import (
     LAST,
     STATS,
     announced,
+    announced_run,
     create_run_directory,
-    first_process_s_run,
     load_split,
     save_split,
 )
@@ -143,7 +143,7 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     checkpoint = _checkpoint_to_resume(resume, inputs, config)
     if checkpoint is not None:
         check_resumable(checkpoint, module)
-    shared = first_process_s_run()
+    shared = announced_run()
     run_dir = (
         resume
         or shared
@@ -199,6 +199,8 @@ def _data_module(config: TrainConfig, inputs: Inputs) -> EpisodesDataModule:
     cameras = inputs.interface.cameras
     train = WindowDataset(inputs.selection.train, inputs.pipeline, cameras)
     valid = WindowDataset(inputs.selection.valid, inputs.pipeline, cameras) if inputs.selection.valid else None
+    for remark in (*train.remarks, *(valid.remarks if valid else ())):
+        warn(remark)
     return EpisodesDataModule(
         train,
         valid,

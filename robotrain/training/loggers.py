@@ -78,10 +78,6 @@ class MetricsFile(Logger):
         """Do nothing: `config.yaml` has them."""
 
     @rank_zero_only
-    def save(self) -> None:
-        """Write what is pending; Lightning calls this between steps."""
-
-    @rank_zero_only
     def finalize(self, status: str) -> None:  # noqa: ARG002  # Lightning passes it
         """Write what is pending."""
         self._flush()

@@ -48,7 +48,7 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
     """Return the structure of an HPT policy for these embodiments.
 
     Raises:
-        ConfigError: when heads do not divide a width.
+        ConfigError: when a width is no multiple of its heads, or of 4 as sines and cosines need it.
     """
     for what, width, heads in (
         ("the trunk", config.width, config.heads),
@@ -56,7 +56,10 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
         ("the head", config.head.width, config.head.heads),
     ):
         if width % heads or width % 4:
-            raise ConfigError(f"Arch '{config.name}': {what} is {width} wide, which {heads} heads cannot share evenly.")
+            raise ConfigError(
+                f"Arch '{config.name}': {what} is {width} wide with {heads} heads; "
+                "a width must be a multiple of its heads and of 4."
+            )
     return Chassis(
         interfaces,
         stems={
