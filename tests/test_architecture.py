@@ -58,6 +58,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "zarr": ("episodes.reader", "episodes.writer", "convert.replay_buffer"),
     "pytorch_lightning": ("training", "data.datamodule"),
     "omegaconf": ("config",),
+    "yaml": ("config",),
     "typer": ("cli",),
     "rich": ("cli", "console"),
     "cv2": ("canvas", "geometry.cameras"),
