@@ -1,6 +1,6 @@
 """The two consoles: results go to stdout, everything else to stderr.
 
-Knows how to show progress and a log line; refuses to know what is being done.
+Knows how to show progress, a log line and a number of things; refuses to know what is being done.
 """
 
 import time
@@ -46,6 +46,11 @@ def say(message: str) -> None:
 def warn(message: str) -> None:
     """Print one warning line to stderr."""
     log.print(f"warning: {message}", markup=False, soft_wrap=True, style="yellow")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is not one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def track(items: Iterable[T], description: str, *, total: int, unit: str = "items") -> Iterator[T]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import JsonOption, print_json, say_next, say_path
-from robotrain.cli.tables import count
+from robotrain.console import count
 from robotrain.console import out as console
 
 if TYPE_CHECKING:

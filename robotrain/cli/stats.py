@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import DATA_HELP, ArchOption, JsonOption, complete_data, print_json, say_next, say_path
-from robotrain.cli.tables import count, print_table
-from robotrain.console import out
+from robotrain.cli.tables import print_table
+from robotrain.console import count, out
 
 if TYPE_CHECKING:
     from robotrain.stages.stats import StatsReport

@@ -31,11 +31,6 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tex
     out.print()
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where it is not one."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _cell(value: object) -> str:
     if value is None:
         return "-"

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import DATA_HELP, JsonOption, complete_data, print_json, say_next, say_path
-from robotrain.cli.tables import count
-from robotrain.console import out
+from robotrain.console import count, out
 
 if TYPE_CHECKING:
     from robotrain.stages.validate import ValidateReport

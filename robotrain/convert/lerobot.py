@@ -1,7 +1,7 @@
-"""LeRobot v2 datasets (one table and one video an episode) as a source of episodes.
+"""LeRobot v2 data sets (one table and one video an episode) as a source of episodes.
 
 Knows tables; its metadata are `lerobot_meta`'s and its videos `frames`'. Refuses to know robots: what a column means is
-written into the episode's own attributes, under the names that the dataset gives.
+written into the episode's own attributes, under the names that the data set gives.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ ARRAYS = {STATE: OBS_JOINTS, ACTION: CMD_JOINTS}
 CAMERAS = "source_cameras"
 """Attribute: the video feature that each camera was, by camera."""
 _MOST = 999_999  # a larger number has no file name in this format
-_VERSION = 1  # of the conversion: raise it when the same dataset gives other bytes
+_VERSION = 1  # of the conversion: raise it when the same data set gives other bytes
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class _Table:
 
 
 class LeRobotSource(Source):
-    """One LeRobot v2 dataset as a source of episodes.
+    """One LeRobot v2 data set as a source of episodes.
 
     Args:
-        path: folder of the dataset, with meta, data and videos in it.
+        path: folder of the data set, with meta, data and videos in it.
         episodes: numbers and ranges, both ends included: ``28-31,59``; None takes every episode.
 
     Raises:
-        RobotrainError: when pyarrow is not installed, or the dataset or the ranges cannot be read.
+        RobotrainError: when pyarrow is not installed, or the data set or the ranges cannot be read.
     """
 
     def __init__(self, path: Path | str, episodes: str | None = None) -> None:
-        _parquet()
         self.meta = read_meta(Path(path).expanduser())
+        _parquet()  # its absence is told before anything is converted
         chosen = tuple(self.meta.lengths) if episodes is None else parse_episode_ranges(episodes)
         self._episodes = {f"{self.meta.name}-episode-{episode:06d}": episode for episode in sorted(chosen)}
         if self.meta.left_out:
@@ -225,5 +225,5 @@ def _parquet() -> Any:
     try:
         import pyarrow.parquet
     except ModuleNotFoundError:
-        raise MissingExtraError("pyarrow", "lerobot", "Converting LeRobot datasets") from None
+        raise MissingExtraError("pyarrow", "lerobot", "Converting LeRobot data sets") from None
     return pyarrow.parquet

@@ -1,4 +1,4 @@
-"""What a LeRobot v2 dataset says about itself: its `meta` folder.
+"""What a LeRobot v2 data set says about itself: its `meta` folder.
 
 Knows JSON and paths; refuses to open tables and videos. Paths come from templates in the data and must stay inside it.
 """
@@ -23,16 +23,16 @@ _BOOKKEEPING = ("timestamp", "frame_index", "episode_index", "index", "task_inde
 
 @dataclass(frozen=True)
 class LeRobotMeta:
-    """The facts of one dataset."""
+    """The facts of one data set."""
 
     root: Path
     fps: Fraction
     robot_type: str
     """Lower-case."""
     layouts: Mapping[str, Layout]
-    """Of `STATE` and `ACTION`: one joint field a column, under the dataset's own names."""
+    """Of `STATE` and `ACTION`: one joint field a column, under the data set's own names."""
     cameras: Mapping[str, str]
-    """Our camera name by video feature, in the dataset's order; the first one is `FIRST_CAMERA`."""
+    """Our camera name by video feature, in the data set's order; the first one is `FIRST_CAMERA`."""
     left_out: tuple[str, ...]
     """Features that are not converted."""
     lengths: Mapping[int, int]
@@ -45,14 +45,14 @@ class LeRobotMeta:
 
     @property
     def name(self) -> str:
-        """The dataset's name: that of its folder."""
+        """The data set's name: that of its folder."""
         return self.root.resolve().name.lstrip(".")
 
     def table(self, episode: int) -> Path:
         """Return the file of an episode's table.
 
         Raises:
-            ConversionError, UnsafePathError: when the template is broken or leaves the dataset.
+            ConversionError, UnsafePathError: when the template is broken or leaves the data set.
         """
         return self._place(self.data_path, episode, "")
 
@@ -60,7 +60,7 @@ class LeRobotMeta:
         """Return the file of an episode's video.
 
         Raises:
-            ConversionError, UnsafePathError: when the template is broken or leaves the dataset.
+            ConversionError, UnsafePathError: when the template is broken or leaves the data set.
         """
         return self._place(self.video_path, episode, feature)
 
@@ -74,19 +74,19 @@ class LeRobotMeta:
 
 
 def read_meta(root: Path) -> LeRobotMeta:
-    """Read a dataset's `meta` folder.
+    """Read a data set's `meta` folder.
 
     Raises:
         MissingPathError: when the folder or one of its files is missing.
         ConversionError: when it is of another version, broken, or has nothing to convert.
     """
     if not root.is_dir():
-        raise MissingPathError(root, "The LeRobot dataset")
+        raise MissingPathError(root, "The LeRobot data set")
     info = _read_json(root / "meta" / "info.json")
     version = str(info.get("codebase_version"))
     if version not in SUPPORTED:
         raise ConversionError(
-            f"'{root}' is a LeRobot dataset of version {version}; this converter reads {' and '.join(SUPPORTED)}."
+            f"'{root}' is a LeRobot data set of version {version}; this converter reads {' and '.join(SUPPORTED)}."
         )
     try:
         features = dict(info["features"])
@@ -115,7 +115,7 @@ def read_meta(root: Path) -> LeRobotMeta:
 
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise MissingPathError(path, "The file", hint="A LeRobot v2 dataset has meta, data and videos folders.")
+        raise MissingPathError(path, "The file", hint="A LeRobot v2 data set has meta, data and videos folders.")
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
@@ -127,7 +127,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
-        raise MissingPathError(path, "The file", hint="A LeRobot v2 dataset has meta, data and videos folders.")
+        raise MissingPathError(path, "The file", hint="A LeRobot v2 data set has meta, data and videos folders.")
     try:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except ValueError as problem:
@@ -155,7 +155,7 @@ def _cameras(root: Path, features: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _joint_layout(root: Path, feature: str, features: Mapping[str, Mapping[str, Any]]) -> Layout:
-    """Return one joint field a column; the dataset tells names, and no units."""
+    """Return one joint field a column; the data set tells names, and no units."""
     if feature not in features:
         raise ConversionError(f"'{root}' has no feature '{feature}'; it has {', '.join(features)}.")
     shape = tuple(features[feature]["shape"])

@@ -90,8 +90,8 @@ def load_or_compute_stats(
         save_cached(KIND, key, {"key": key, "stats": stats.to_plain()})
     seconds = time.monotonic() - begin
     origin = "from the cache" if hit else "computed"
-    episodes = f"{len(facts)} episode{'' if len(facts) == 1 else 's'}"
-    console.say(f"Statistics of {episodes}, {stats.num_samples} samples: {origin} in {seconds:.1f} s.")
+    basis = f"{console.count(len(facts), 'episode')}, {console.count(stats.num_samples, 'sample')}"
+    console.say(f"Statistics of {basis}: {origin} in {seconds:.1f} s.")
     return replace(stats, interface=pipeline.interface(cameras)), CacheResult(hit, path, key, seconds)
 
 

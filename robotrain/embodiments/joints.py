@@ -15,10 +15,11 @@ FIELDS_ATTRIBUTE = "fields"
 """Group attribute of an episode: by joint array, the fields of its columns (`Layout.to_plain`)."""
 STATE_ARRAY = "obs_joints"
 ACTION_ARRAY = "cmd_joints"
+FEATURES_ATTRIBUTE = "features"
+"""Group attribute of an episode: what it stores, by array."""
+IMAGE_PREFIX = "images."
+"""Of the arrays of pictures; the camera's name follows."""
 MODE = "joints"
-
-_FEATURES_ATTRIBUTE = "features"
-_IMAGE_PREFIX = "images."
 
 
 def build_joint_robot(name: str, attributes: Mapping[str, Any]) -> Embodiment:
@@ -49,6 +50,6 @@ def _layout(name: str, described: Any, array: str) -> Layout:
 
 
 def _cameras(attributes: Mapping[str, Any]) -> tuple[str, ...]:
-    features = attributes.get(_FEATURES_ATTRIBUTE)
+    features = attributes.get(FEATURES_ATTRIBUTE)
     names = features if isinstance(features, Mapping) else ()
-    return tuple(sorted(name.removeprefix(_IMAGE_PREFIX) for name in names if name.startswith(_IMAGE_PREFIX)))
+    return tuple(sorted(name.removeprefix(IMAGE_PREFIX) for name in names if name.startswith(IMAGE_PREFIX)))

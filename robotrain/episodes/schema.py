@@ -1,7 +1,7 @@
 """What an EgoVerse episode is called on disk: its arrays, its attributes, its embodiments.
 
-The only place that spells an array's name or an attribute's. Knows JSON and names; refuses to know what is inside an
-array, and never opens one.
+The only place that spells an array's name or an attribute's, but for those by which a robot describes itself: they are
+`embodiments.joints`'s. Knows JSON and names; refuses to know what is inside an array, and never opens one.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from robotrain.embodiments import joints
 from robotrain.errors import EpisodeError, MissingPathError
 
 Side = Literal["left", "right"]
@@ -22,11 +23,11 @@ SIDES: tuple[Side, ...] = ("left", "right")
 HEAD_POSE = "obs_head_pose"
 """Pose of the front camera (= the head) in the episode's world, human data."""
 ANNOTATIONS = "annotations"
-OBS_JOINTS = "obs_joints"
+OBS_JOINTS = joints.STATE_ARRAY
 """All measured joints of a robot that is described by its own attribute `FIELDS`."""
-CMD_JOINTS = "cmd_joints"
+CMD_JOINTS = joints.ACTION_ARRAY
 """All commanded joints of such a robot."""
-_IMAGES = "images."
+_IMAGES = joints.IMAGE_PREFIX
 
 # Attributes
 EMBODIMENT = "embodiment"
@@ -35,8 +36,8 @@ TOTAL_FRAMES = "total_frames"
 FPS = "fps"
 TASK_NAME = "task_name"
 TASK_DESCRIPTION = "task_description"
-FEATURES = "features"
-FIELDS = "fields"
+FEATURES = joints.FEATURES_ATTRIBUTE
+FIELDS = joints.FIELDS_ATTRIBUTE
 """Of robots described by data: {array: `Layout.to_plain()`}."""
 INTRINSICS = "intrinsics"
 CAMERA_INTRINSICS = "camera_intrinsics"

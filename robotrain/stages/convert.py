@@ -6,7 +6,6 @@ from pathlib import Path
 from robotrain.convert.lerobot import LeRobotSource
 from robotrain.convert.source import ConvertReport, Source, convert_source
 from robotrain.convert.synthetic.generate import SyntheticConfig, SyntheticSource
-from robotrain.errors import MissingPathError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +30,4 @@ def run(config: LeRobotConfig | SyntheticConfig, *, out: Path) -> ConvertReport:
 def _source(config: LeRobotConfig | SyntheticConfig) -> Source:
     if isinstance(config, SyntheticConfig):
         return SyntheticSource(config)
-    if not Path(config.path).expanduser().is_dir():
-        raise MissingPathError(config.path, "The LeRobot data set")
-    return LeRobotSource(Path(config.path).expanduser(), config.episodes)
+    return LeRobotSource(config.path, config.episodes)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robotrain.console import say
+from robotrain.console import count, say
 from robotrain.convert.synthetic.generate import SyntheticConfig
 from robotrain.errors import ExistingPathError
 from robotrain.files import write_json
@@ -77,7 +77,8 @@ def run(config: DemoConfig) -> DemoReport:
     convert.run(_world(config, config.num_held_out, config.seed + HELD_OUT_SEED), out=held_out)
     say("2/4 Validating")
     validated = validate.run(ValidateConfig(data=(str(episodes), str(held_out))))
-    say(f"    {validated.num_episodes} episodes, {validated.num_frames} frames, {validated.num_errors} errors")
+    found = ((validated.num_episodes, "episode"), (validated.num_frames, "frame"), (validated.num_errors, "error"))
+    say(f"    {', '.join(count(number, noun) for number, noun in found)}")
     say("3/4 Training hpt_tiny")
     choice = TrainChoice(recipe="demo", data=str(episodes), overrides=config.overrides)
     training = train.run(train.resolve_config(choice), log_dir=directory / "runs")

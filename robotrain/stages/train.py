@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from robotrain.config import compose, save_config, to_plain, to_yaml
-from robotrain.console import say, warn
+from robotrain.console import count, say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.datamodule import EpisodesDataModule
 from robotrain.data.dataset import WindowDataset
@@ -151,7 +151,7 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     )
     if shared is None:
         _describe(run_dir, config, inputs, stats)
-    say(f"Training {config.arch.name} on {len(inputs.selection.train)} episode(s): {run_dir}")
+    say(f"Training {config.arch.name} on {count(len(inputs.selection.train), 'episode')}: {run_dir}")
     try:
         with announced(run_dir):
             fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from robotrain.cli.tables import count, print_table
+from robotrain.cli.tables import print_table
+from robotrain.console import count
 
 
 def test_numbers_stand_at_the_right_and_headings_wrap(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from robotrain.canvas import Color
 from robotrain.episodes.schema import SIDES, Side
-from robotrain.geometry.poses import invert
 
 CAMERA_TILT = np.deg2rad(48.0)
 """Angle of the nominal view axis below the horizon, in rad; that of the real Eva head is 46 to 50 degrees."""
@@ -86,11 +85,6 @@ def camera_from_table(tilt: float = CAMERA_TILT, distance: float = CAMERA_DISTAN
     pose[:3, 2] = 0.0, -cos, -sin
     pose[:3, 3] = 0.0, 0.0, distance
     return pose
-
-
-def table_from_camera() -> np.ndarray:
-    """Return the nominal camera's pose in the table frame, (4, 4), metres."""
-    return invert(camera_from_table())
 
 
 def draw_scene(rng: np.random.Generator, num_distractors: int) -> Scene:
