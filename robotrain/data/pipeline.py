@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robotrain.data.numbers import CameraPoses, EpisodeNumbers, Now, RowReader, load_numbers, read_now
+from robotrain.data.numbers import CameraPoses, EpisodeNumbers, RowReader, load_numbers, read_now
 from robotrain.data.sources import Plan, arrays_read, build_plan
 from robotrain.data.transforms import Sample
 from robotrain.embodiments.catalog import embodiment_of
@@ -188,7 +188,7 @@ class Pipeline:
         """
         rows = {name: np.atleast_2d(np.asarray(value, np.float64)) for name, value in arrays.items()}
         reader = RowReader("observation", rows.__getitem__)
-        now: Now = read_now(self.plan, self.embodiment, reader, tuple(rows), camera_poses or {})
+        now = read_now(self.plan, self.embodiment, reader, tuple(rows), camera_poses or {})
         targets = {source.part: source.actions[0] for source in self.plan.sources}
         num = len(next(iter(now.state.values())))
         return Window({}, targets, np.zeros((num, 0), bool), now.state, now.state_present, now.frames)

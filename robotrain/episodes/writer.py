@@ -199,8 +199,8 @@ class EpisodeWriter:
             raise EpisodeError(self.hash, "it is finished, and nothing can be added.")
 
     def _check_name(self, array: str) -> None:
-        parts = ("/" in array, array.startswith("."), array == ANNOTATIONS, camera_of(array) == "", not array)
-        if any(parts) or (camera_of(array) is not None and array in self._rows):
+        faults = ("/" in array, array.startswith("."), array == ANNOTATIONS, camera_of(array) == "", not array)
+        if any(faults) or (camera_of(array) is not None and array in self._rows):
             raise EpisodeError(self.hash, "this name cannot be an array's.", array=array)
 
     def _num_frames(self) -> int:

@@ -14,7 +14,9 @@ Network = Callable[[Tensor, Tensor], Tensor]
 """(x (B, H, D), time (B,)) -> (B, H, D): what a head answers at a point of the road."""
 
 EARLIEST = 0.001
+"""The least time that is trained on, so that no point of the road is without noise."""
 BETA = 1.5
+"""First parameter of the Beta distribution of times: most are near the noise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

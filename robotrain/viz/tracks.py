@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.embodiments.layout import Kind, Layout
+from robotrain.embodiments.layout import POINT_KINDS, Kind, Layout
 from robotrain.errors import LayoutError
 from robotrain.geometry.cameras import Intrinsics, project
 from robotrain.geometry.poses import transform_points
@@ -86,7 +86,7 @@ def camera_points(
 
 def draws_points(layout: Layout) -> bool:
     """Return whether a layout holds points that a camera could see."""
-    return bool(layout.of_kind("xyz", "keypoints"))
+    return bool(layout.of_kind(*POINT_KINDS))
 
 
 def _camera_from_wrist(

@@ -10,6 +10,7 @@ from torch import Tensor
 
 SHORTEST_PERIOD = 4e-3
 LONGEST_PERIOD = 4.0
+"""Of the sines of a flow's time, which runs from 0 to 1 (as in pi0)."""
 
 
 def sinusoid(num: int, width: int, like: Tensor) -> Tensor:

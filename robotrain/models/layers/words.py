@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from robotrain.models.layers.embeddings import sinusoid
 
 MAX_WORDS = 32
+"""Words of a prompt that are read; later ones are left out."""
 
 
 def word_rows(prompts: Sequence[str], buckets: int) -> tuple[Tensor, Tensor]:
