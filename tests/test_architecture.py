@@ -237,7 +237,7 @@ def test_only_training_and_launch_place_anything(path: Path) -> None:
         if isinstance(node, ast.Attribute):
             assert node.attr not in {"cuda", "mps", "xpu"}, f"{place}: names a device"
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            assert node.value.split(":")[0] not in {"cuda", "mps", "xpu"}, f"{place}: names a device"
+            assert node.value.split(":")[0] not in {"cpu", "cuda", "mps", "xpu"}, f"{place}: names a device"
 
 
 def test_the_command_line_starts_without_heavy_libraries() -> None:

@@ -73,13 +73,12 @@ class EpisodesDataModule(pl.LightningDataModule):
         return Share() if trainer is None else Share(trainer.global_rank, trainer.world_size)
 
     def _loader(self, dataset: WindowDataset, order: Iterable[list[int]]) -> DataLoader[Batch]:
-        on_device = self.trainer is not None and self.trainer.strategy.root_device.type != "cpu"
         return DataLoader(
             dataset,  # pyright: ignore[reportArgumentType]  # map-style by its methods, not by inheritance
             batch_sampler=order,
             num_workers=self.num_workers,
             collate_fn=_as_it_is,  # pyright: ignore[reportArgumentType]  # the data set makes the batch itself
-            pin_memory=on_device,
+            pin_memory=torch.accelerator.is_available(),
             persistent_workers=self.num_workers > 0,
             worker_init_fn=_start_worker,
             # Without its own generator a loader draws from torch's, and a resumed run would draw other dropout masks.
