@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from robotrain.config import Layer, compose, load_named
+from robotrain.data.cached_stats import CacheResult, load_or_compute_stats
 from robotrain.data.config import DataConfig
-from robotrain.data.statistics import CacheResult, load_or_compute_stats
 from robotrain.data.stats import Columns, Stats, StatsConfig, remarks
 from robotrain.embodiments.layout import Layout
 from robotrain.stages.inputs import Inputs, arch_horizon, data_layers, resolve_inputs

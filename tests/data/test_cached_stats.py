@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotrain.data import statistics
+from robotrain.data import cached_stats
+from robotrain.data.cached_stats import SOURCES, load_or_compute_stats, source_digest, stats_key
 from robotrain.data.pipeline import Pipeline, build_pipeline
-from robotrain.data.statistics import SOURCES, load_or_compute_stats, source_digest, stats_key
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.episodes.schema import EpisodeFacts, read_facts
 from tests.factories import make_eva_episode, make_human_episode, write_joints
@@ -105,10 +105,10 @@ def test_length_rate_and_camera_pose_in_the_attributes_change_the_key(eva: Episo
 
 
 def test_the_sources_that_make_the_numbers_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = Path(statistics.__file__).parent.parent
+    package = Path(cached_stats.__file__).parent.parent
     assert all((package / source).exists() for source in SOURCES)
     before = source_digest()
-    monkeypatch.setattr(statistics, "SOURCES", SOURCES[1:])
+    monkeypatch.setattr(cached_stats, "SOURCES", SOURCES[1:])
     assert source_digest() != before
 
 
@@ -130,7 +130,7 @@ def test_a_hit_loads_neither_torch_nor_zarr(tmp_path: Path) -> None:
     code = f"""
 import sys
 from robotrain.data.pipeline import build_pipeline
-from robotrain.data.statistics import load_or_compute_stats
+from robotrain.data.cached_stats import load_or_compute_stats
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.episodes.schema import read_facts
 
