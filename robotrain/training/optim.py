@@ -10,6 +10,8 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
+from robotrain.errors import ConfigError
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimConfig:
@@ -27,6 +29,17 @@ class OptimConfig:
     """Memory of the gradient's mean."""
     beta2: float = 0.95
     """Memory of the gradient's square."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no optimiser takes; nan is in no range."""
+        for name in ("lr", "weight_decay", "warmup_steps"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"trainer.optim.{name} must be at least 0 and finite, found {getattr(self, name)}.")
+        if not 0 <= self.final_fraction <= 1:
+            raise ConfigError(f"trainer.optim.final_fraction must be from 0 to 1, found {self.final_fraction}.")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"trainer.optim.{name} must be at least 0 and below 1, found {getattr(self, name)}.")
 
 
 def rate_factor(step: int, config: OptimConfig, max_steps: int) -> float:

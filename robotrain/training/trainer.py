@@ -47,6 +47,9 @@ COUNTS = (
 )
 """Settings of a `TrainerConfig` that must be at least 1."""
 
+LARGEST_SEED = 2**32 - 1
+"""What every library that is seeded takes."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainerConfig:
@@ -67,7 +70,7 @@ class TrainerConfig:
     devices: int | None = None
     """How many devices of this machine; all of them when null, one on a CPU."""
     clip_norm: float = 1.0
-    """Longest gradient; longer ones are shortened to it."""
+    """Longest gradient; longer ones are shortened to it. 0 shortens none."""
     log_every_steps: int = 10
     """Optimiser steps between rows of metrics."""
     validate_every_steps: int = 100
@@ -88,6 +91,14 @@ class TrainerConfig:
         for name in COUNTS:
             if getattr(self, name) < 1:
                 raise ConfigError(f"trainer.{name} must be at least 1, found {getattr(self, name)}.")
+        for name in ("devices", "validate_batches"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"trainer.{name} must be at least 1, or null, found {value}.")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise ConfigError(f"trainer.seed must be from 0 to {LARGEST_SEED}, found {self.seed}.")
+        if not self.clip_norm >= 0:  # nan too
+            raise ConfigError(f"trainer.clip_norm must be at least 0, found {self.clip_norm}.")
 
     @property
     def batches_per_epoch(self) -> int:

@@ -1,7 +1,9 @@
 """The loop itself, on a data set in memory: what it writes, and that it goes on where it stopped."""
 
 import csv
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
@@ -152,6 +154,22 @@ def test_a_checkpoint_of_another_body_or_arch_is_refused_before_training(tmp_pat
 def test_a_count_below_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.steps_per_epoch must be at least 1, found 0"):
         build_trainer(TrainerConfig(steps_per_epoch=0), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"devices": 0}, "trainer.devices must be at least 1, or null, found 0"),
+        ({"validate_batches": -1}, "trainer.validate_batches must be at least 1, or null, found -1"),
+        ({"seed": -1}, "trainer.seed must be from 0 to 4294967295, found -1"),
+        ({"seed": 1 << 64}, "trainer.seed must be from 0 to 4294967295, found 18446744073709551616"),
+        ({"clip_norm": -1.0}, "trainer.clip_norm must be at least 0, found -1.0"),
+        ({"clip_norm": float("nan")}, "trainer.clip_norm must be at least 0, found nan"),
+    ],
+)
+def test_a_setting_that_cannot_train_is_refused(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        TrainerConfig(**setting)
 
 
 def test_training_says_where_it_is_and_lightning_says_nothing(

@@ -1,12 +1,33 @@
 import itertools
+import math
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from robotrain.errors import ConfigError
 from robotrain.training.optim import OptimConfig, build_optimizer, rate_factor
 
 CONFIG = OptimConfig(lr=0.5, warmup_steps=4, final_fraction=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lr", -1.0),
+        ("lr", math.nan),
+        ("lr", math.inf),
+        ("weight_decay", -0.1),
+        ("warmup_steps", -4),
+        ("final_fraction", -0.5),
+        ("beta1", 1.0),
+        ("beta2", -0.1),
+    ],
+)
+def test_a_number_that_no_optimiser_takes_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"trainer.optim.{name} must be .*, found {value}"):
+        OptimConfig(**{name: value})
 
 
 def test_the_rate_warms_up_and_comes_down() -> None:
