@@ -1,13 +1,17 @@
 import dataclasses
+import re
+from typing import Any
 
 import pytest
 import torch
 
 from robotrain.errors import ConfigError
 from robotrain.models.chassis import Chassis
+from robotrain.models.flow import FlowConfig
 from robotrain.models.hpt.config import HptConfig
 from robotrain.models.layers.embeddings import sinusoid
 from robotrain.models.registry import build, count_parameters
+from robotrain.models.stems import StemsConfig
 from tests.contracts.policy import ARMS, PolicyContract, draws_of, fresh
 from tests.policies import TINY, random_batch
 
@@ -64,3 +68,21 @@ def test_positions_are_those_of_the_paper() -> None:
         [[0, 1, 0, 1], [0.841471, 0.540302, 0.01, 0.99995], [0.909297, -0.416147, 0.019999, 0.9998]]
     )
     torch.testing.assert_close(codes, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": 0}, "arch.width must be at least 1, found 0"),
+        ({"heads": 0}, "arch.heads must be at least 1, found 0"),
+        ({"depth": -1}, "arch.depth must be at least 1, found -1"),
+        ({"flow": FlowConfig(num_steps=0)}, "arch.flow.num_steps must be at least 1, found 0"),
+        ({"stems": StemsConfig(keypoints=0)}, "arch.stems.keypoints must be at least 1, found 0"),
+        ({"stems": StemsConfig(image_channels=())}, "arch.stems.image_channels must hold at least 1 number"),
+        ({"stems": StemsConfig(image_channels=(16, 0))}, "arch.stems.image_channels must be at least 1, found 0"),
+        ({"dropout": 2.0}, "arch.dropout must be at least 0 and below 1, found 2.0"),
+    ],
+)
+def test_a_size_that_builds_no_policy_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        build(dataclasses.replace(TINY, **changes), ARMS)

@@ -3,7 +3,9 @@
 Knows the trunk; stems, heads and the loss are the chassis's.
 """
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,8 +50,12 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
     """Return the structure of an HPT policy for these embodiments.
 
     Raises:
-        ConfigError: when a width is no multiple of its heads, or of 4 as sines and cosines need it.
+        ConfigError: when a width is no multiple of its heads, or of 4 as sines and cosines need it; when a size is
+            below 1.
     """
+    _refuse_empty(config, "arch")
+    if not 0 <= config.dropout < 1:
+        raise ConfigError(f"arch.dropout must be at least 0 and below 1, found {config.dropout}.")
     for what, width, heads in (
         ("the trunk", config.width, config.heads),
         ("the stems", config.width, config.stems.heads),
@@ -79,3 +85,16 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
         },
         flow=config.flow,
     )
+
+
+def _refuse_empty(config: Any, where: str) -> None:
+    """Refuse a whole number below 1 anywhere in a config: each of them is a size or a count."""
+    for field in dataclasses.fields(config):
+        value, name = getattr(config, field.name), f"{where}.{field.name}"
+        if dataclasses.is_dataclass(value):
+            _refuse_empty(value, name)
+        if value == ():
+            raise ConfigError(f"{name} must hold at least 1 number.")
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, int) and number < 1:
+                raise ConfigError(f"{name} must be at least 1, found {number}.")
