@@ -1,6 +1,7 @@
 """What every test stands on: a clean environment, the tiers, and where real recordings lie."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,8 @@ def _isolate(patch: pytest.MonkeyPatch, own: Path) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def clean_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep fixtures of the whole session away from the user's cache, runs and settings too."""
+    # A job in the background of a shell ignores Ctrl-C, and so would every process that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         _isolate(patch, tmp_path_factory.mktemp("session"))
         yield
