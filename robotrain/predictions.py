@@ -94,8 +94,9 @@ def load_predictions(path: Path) -> Predictions:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
             arrays = {name: stored[name] for name in _ARRAYS}
-    except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as problem:
-        raise RobotrainError(f"'{path}' is not a predictions file of robotrain: {problem}.") from None
+    except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile):
+        # What numpy says of a stranger's file is about pickles, and advises to load them.
+        raise RobotrainError(f"'{path}' is not a predictions file of robotrain, or it is damaged.") from None
     if header.get("schema_version") != SCHEMA_VERSION:
         found = header.get("schema_version")
         raise RobotrainError(f"'{path}' has predictions of schema {found}; this robotrain reads {SCHEMA_VERSION}.")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from robotrain.cli.options import DataOption, JsonOption, print_json, say_next, say_path, split_arguments
+from robotrain.cli.options import DataOption, JsonOption, print_json, say_next, say_path, short_path, split_arguments
 from robotrain.cli.tables import print_table
 from robotrain.console import count, out
 
@@ -52,7 +52,7 @@ def evaluate(
     for report in reports:
         _show(report)
     if not videos:
-        say_next(f"robotrain render {reports[-1].predictions} videos")
+        say_next(f"robotrain render {short_path(reports[-1].predictions)} videos")
 
 
 def _show(report: "EvaluateReport") -> None:

@@ -62,11 +62,14 @@ def print_json(value: Any) -> None:
 
 
 def say_path(label: str, path: Path | str) -> None:
-    """Print a labelled path on a line of its own, unbroken, so that it can be copied; short inside this folder."""
-    shown = Path(path)
-    if shown.is_relative_to(Path.cwd()):
-        shown = shown.relative_to(Path.cwd())
-    out.print(f"{label:<12} {shown}", markup=False, soft_wrap=True)
+    """Print a labelled path on a line of its own, unbroken, so that it can be copied."""
+    out.print(f"{label:<12} {short_path(path)}", markup=False, soft_wrap=True)
+
+
+def short_path(path: Path | str) -> Path:
+    """Return a path as one would type it here: relative where it lies in this folder."""
+    path = Path(path)
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def say_next(command: str) -> None:

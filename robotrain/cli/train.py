@@ -15,6 +15,7 @@ from robotrain.cli.options import (
     print_json,
     say_next,
     say_path,
+    short_path,
 )
 from robotrain.cli.tables import print_table
 from robotrain.console import out
@@ -81,4 +82,4 @@ def train(
         return
     say_path("run", report.run_dir)
     say_path("checkpoint", report.checkpoint)
-    say_next(f"robotrain eval {report.run_dir} --videos")
+    say_next(f"robotrain eval {short_path(report.run_dir)} --videos")

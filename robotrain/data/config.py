@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from robotrain.data.stats import StatsConfig
 from robotrain.episodes.resolver import SelectionConfig
+from robotrain.errors import ConfigError
+
+MAX_SECONDS = 60
+"""Longest chunk, s: beyond any horizon in use, and short enough for the rows of all chunks of an episode to be held."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,3 +35,12 @@ class DataConfig:
     """Loader processes beside the main one; 0 loads in the main process."""
     video_episodes: tuple[str, ...] = ()
     """Hashes of the episodes that evaluation draws whole; empty takes the first of the split."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no batch or no chunk."""
+        if self.batch_size < 1:
+            raise ConfigError(f"data.batch_size must be at least 1, found {self.batch_size}.")
+        if self.num_workers < 0:
+            raise ConfigError(f"data.num_workers must be at least 0, found {self.num_workers}.")
+        if self.seconds is not None and not 0 < self.seconds <= MAX_SECONDS:
+            raise ConfigError(f"data.seconds must be above 0 and at most {MAX_SECONDS}, found {self.seconds}.")

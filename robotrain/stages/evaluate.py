@@ -129,11 +129,11 @@ def _subject(
     parts = {"train": selection.train, "valid": selection.valid, "all": selection.all}
     facts = selection.require_valid() if split == "valid" else parts[split]
     facts = facts[: config.episodes] if config.episodes is not None else facts
-    if config.data is not None:
-        _warn_of_leak(loaded, [each.hash for each in facts], name)
     wanted = loaded.interface_of(facts[0].embodiment)
     inputs = build_inputs(selection, data, horizon=wanted.horizon)
     loaded.check(inputs.interface)
+    if config.data is not None:
+        _warn_of_leak(loaded, [each.hash for each in facts], name)
     return name, WindowDataset(facts, inputs.pipeline, wanted.cameras), data
 
 

@@ -34,6 +34,7 @@ def data_layers(spec: str | None) -> tuple[Layer, ...]:
         spec: a name in configs/data, a YAML file, a folder of episodes, or one episode; None for the default alone.
 
     Raises:
+        ConfigError: when it is a file that is no YAML.
         MissingPathError: when it is a path that does not exist.
         UnknownNameError: when it is neither a config nor a folder.
     """
@@ -49,6 +50,8 @@ def data_layers(spec: str | None) -> tuple[Layer, ...]:
         return (default, Layer(spec, {"name": path.resolve().name.removesuffix(SUFFIX), "episodes": episodes}))
     if spec in config_names("data") or spec.endswith((".yaml", ".yml")):
         return (default, load_named("data", spec))
+    if path.is_file():
+        raise ConfigError(f"'{spec}' is a file; data is a folder of episodes, a YAML file or a name in configs/data.")
     if is_path(spec):
         raise MissingPathError(path, "The data folder")
     raise UnknownNameError("data", spec, config_names("data"), where="configs/data, and no folder has this name")

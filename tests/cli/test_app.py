@@ -121,7 +121,7 @@ def test_ctrl_c_is_one_line_and_exit_130(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "robotrain.cli", "convert", "synthetic", "eva_bimanual", str(tmp_path / "out")]
     with subprocess.Popen([*command, "--episodes", "500"], stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 30
-        while not (tmp_path / "out").exists() and time.monotonic() < deadline:
+        while not list(tmp_path.glob("out/2026-*")) and time.monotonic() < deadline:  # the first whole episode
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

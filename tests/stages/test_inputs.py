@@ -85,3 +85,9 @@ def test_the_horizon_of_an_arch_is_read_without_its_schema() -> None:
     for wrong in ({}, {"horizon": 0}, {"horizon": "16"}):
         with pytest.raises(ConfigError, match=r"'a.yaml' must name a horizon"):
             arch_horizon(Layer("a.yaml", wrong))
+
+
+def test_a_file_is_no_folder_of_episodes(tmp_path: Path) -> None:
+    (tmp_path / "episodes.zip").touch()
+    with pytest.raises(ConfigError, match=r"episodes.zip' is a file"):
+        data_layers(str(tmp_path / "episodes.zip"))

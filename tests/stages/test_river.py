@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 
 from robotrain.cli.app import app
 from robotrain.config import load_named
+from robotrain.convert.synthetic.generate import SyntheticConfig
 from robotrain.episodes.digest import load_manifest
 from robotrain.episodes.reader import open_episode
 from robotrain.episodes.resolver import find_episodes
 from robotrain.predictions import load_predictions
+from robotrain.stages import convert
 from robotrain.stages.recipe import TrainChoice
 from robotrain.stages.train import resolve_config
 from robotrain.viz.video import probe_video
@@ -174,3 +176,26 @@ print([name for name in ("torch", "zarr", "pytorch_lightning") if name in sys.mo
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
         ).stdout
     assert printed.splitlines() == ["True", "[]"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "width"), [("keypoints_wristframe_6d", 144), ("cartesian_6d", 18)])
+def test_human_hands_go_the_whole_way_though_rows_of_them_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, width: int
+) -> None:
+    world = SyntheticConfig(
+        embodiment="human_bimanual", num_episodes=5, width=64, height=48, seconds=0.8, missing_rate=0.2
+    )
+    convert.run(world, out=tmp_path / "hands")
+    monkeypatch.setenv("ROBOTRAIN_LOG_DIR", str(tmp_path / "runs"))
+    robotrain(
+        "train", "--arch", "hpt_tiny", "--data", tmp_path / "hands", *TINY, "trainer.max_steps=2", f"data.mode={mode}"
+    )
+    robotrain("eval", "--videos")
+    (path,) = (tmp_path / "runs").rglob("predictions.npz")
+    predictions = load_predictions(path)
+    assert predictions.predicted.shape[-1] == width
+    assert not predictions.mask.all()
+    assert not predictions.state_mask.all()
+    (video,) = (tmp_path / "runs").rglob("*.mp4")
+    assert probe_video(video).num_frames == world.num_frames
