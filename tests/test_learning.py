@@ -13,7 +13,7 @@ from robotrain.stages.recipe import TrainChoice
 
 pytestmark = pytest.mark.slow
 
-OVERRIDES = ("trainer.accelerator=cpu", "trainer.max_steps=1000")
+OVERRIDES = ("trainer.accelerator=cpu", "trainer.max_steps=1200", "data.batch_size=32")
 
 
 Record = Callable[[str, object], None]
