@@ -38,7 +38,7 @@ class DemoConfig:
     seed: int = 0
     """Of the world."""
     overrides: tuple[str, ...] = ("data.batch_size=32",)
-    """``KEY=VALUE`` settings of the training. Small batches: in the same time, many steps teach more than large ones."""
+    """``KEY=VALUE`` settings of the training. Small batches: many steps teach more than large ones."""
 
 
 @dataclass(frozen=True)
