@@ -75,17 +75,16 @@ def replacing(path: Path) -> Iterator[Path]:
     partial.chmod(0o666 & ~_umask())  # mkstemp makes files that only the owner reads
     try:
         yield partial
-        with partial.open("rb+") as stream:
-            os.fsync(stream.fileno())
+        sync(partial)
         partial.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's list of names to disk, so that a rename in it survives a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Flush a file's bytes, or a folder's list of names, to disk, so that a rename survives a power cut."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -33,7 +33,7 @@ from robotrain.episodes.schema import (
     image_array,
 )
 from robotrain.errors import EpisodeError, ExistingPathError
-from robotrain.files import canonical_json, sync_folder
+from robotrain.files import canonical_json, sync
 
 if TYPE_CHECKING:
     import zarr
@@ -190,7 +190,7 @@ class EpisodeWriter:
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        sync_folder(self._path.parent)
+        sync(self._path.parent)
         self._finished = True
         return self._path
 
@@ -291,13 +291,5 @@ def _sync_tree(folder: Path) -> None:
     """Flush every file and every list of names to disk, several at a time: a disk takes them together."""
     places = [(Path(place), files) for place, _, files in os.walk(folder)]
     with ThreadPoolExecutor(max_workers=16) as pool:
-        list(pool.map(_sync_file, [place / file for place, files in places for file in files]))
-        list(pool.map(sync_folder, [place for place, _ in places]))
-
-
-def _sync_file(file: Path) -> None:
-    handle = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        list(pool.map(sync, [place / file for place, files in places for file in files]))
+        list(pool.map(sync, [place for place, _ in places]))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 
-from robotrain.files import sync_folder
+from robotrain.files import sync
 from robotrain.training.checkpoint import LAST
 
 
@@ -56,7 +56,7 @@ def point_last_at(path: Path) -> None:
     aside.unlink(missing_ok=True)
     aside.symlink_to(path.name)
     aside.replace(path.parent / LAST)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def prune(folder: Path, keep: int) -> None:
