@@ -59,7 +59,7 @@ def _show(report: "EvaluateReport") -> None:
     coverage = report.result.coverage
     out.print(
         f"{report.split}: {count(coverage.episodes, 'episode')}, {coverage.frames_measured:,} of {coverage.frames:,} "
-        "frames have a future to compare with; lower is better",
+        "frames with a future; lower is better",
         markup=False,
     )
     print_scores(report.result)
