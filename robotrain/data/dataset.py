@@ -7,6 +7,7 @@ whole, once. Knows no order: that is `data/datamodule.py`.
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ class WindowDataset:
         self.facts = {each.hash: each for each in facts}
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._sizes = self._fallback_sizes()
-        stored = sum(Episode(each).stored_bytes(camera) for each in facts for camera in self._cameras_of(each))
-        self._keeps_pictures = stored <= PICTURES_BUDGET
+        stored = (Episode(each).stored_bytes(camera) for each in facts for camera in self._cameras_of(each))
+        self._keeps_pictures = all(total <= PICTURES_BUDGET for total in accumulate(stored))  # stops counting beyond it
         self._samples: dict[str, np.ndarray] = {}
         self._unread: dict[str, str] = {}
         for name in console.track(tuple(self.facts), "Opening episodes", total=len(self.facts), unit="episodes"):
@@ -182,9 +183,6 @@ class WindowDataset:
         facts = self._facts_of(name)
         # The episode that numbers are read from keeps its raw arrays, so it is not the one that is kept.
         self._opened[name] = opened = _Opened(Episode(facts), self.pipeline.load(Episode(facts)))
-        if self._keeps_pictures:
-            for camera in self._cameras_of(facts):
-                opened.episode.keep_pictures(camera)
         kept = sum(each.numbers.num_bytes for each in self._opened.values())
         while kept > NUMBERS_BUDGET and len(self._opened) > 1:
             _, gone = self._opened.popitem(last=False)
@@ -217,7 +215,10 @@ class WindowDataset:
         for row, (episode, frame) in enumerate(keys):
             if not mask[row]:
                 continue
-            picture = self._open(episode).episode.image(camera, frame)
+            opened = self._open(episode).episode
+            if self._keeps_pictures:  # here and not on opening: with workers, only they look at pictures
+                opened.keep_pictures(camera)
+            picture = opened.image(camera, frame)
             if pictures is None:
                 pictures = np.zeros((len(keys), *picture.shape), np.uint8)
             if picture.shape != pictures.shape[1:]:

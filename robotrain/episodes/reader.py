@@ -251,6 +251,8 @@ class _Pictures:
         self._kept: list[bytes] | None = None
 
     def keep(self) -> None:
+        if self._kept is not None:
+            return
         num = self._facts.num_frames
         for frame in range(num):
             self._require_file(frame)

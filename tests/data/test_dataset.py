@@ -10,6 +10,7 @@ from robotrain.data import dataset as dataset_module
 from robotrain.data.dataset import WindowDataset
 from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
+from robotrain.episodes import reader as reader_module
 from robotrain.episodes.reader import Episode, open_episode
 from robotrain.episodes.schema import EpisodeFacts, read_facts
 from robotrain.errors import ConfigError, EpisodeError, UnknownNameError
@@ -237,3 +238,20 @@ def test_pictures_beyond_the_budget_are_read_one_by_one_and_are_the_same(
     monkeypatch.setattr(dataset_module, "PICTURES_BUDGET", 0)
     monkeypatch.setattr(Episode, "keep_pictures", lambda *_: pytest.fail("kept beyond the budget"))
     assert same(WindowDataset(eva, EVA).batch(keys), kept)
+
+
+def test_opening_a_data_set_reads_no_pictures_of_it_and_a_batch_reads_an_episodes_once(
+    eva: list[EpisodeFacts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = reader_module._Pictures.keep
+    monkeypatch.setattr(
+        reader_module._Pictures,
+        "keep",
+        lambda self: (read.append(self._name) if self._kept is None else None, original(self))[1],
+    )
+    dataset = WindowDataset(eva, EVA, ("front_1",))
+    assert read == []
+    for _ in range(2):
+        dataset.batch([("e0", 0), ("e0", 1), ("e2", 3)])
+    assert read == ["images.front_1"] * 2
