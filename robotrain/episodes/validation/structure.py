@@ -164,7 +164,7 @@ def _check_files(path: Path, array: str, stored: StoredArray, num_rows: int) -> 
     first = missing[0].relative_to(path).as_posix()
     if {child.name for child in stored.folder.iterdir()} == {METADATA}:
         text = f"Nothing of it was ever written or all was lost, such as '{first}'."
-        yield build_finding("unwritten-array", hash_of(path), text, array=array)
+        yield build_finding("missing-or-all-fill", hash_of(path), text, array=array)
         return
     more = f", and {len(missing) - 1} more," if len(missing) > 1 else ""
     text = f"The file '{first}'{more} is missing or empty."

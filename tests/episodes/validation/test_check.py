@@ -107,7 +107,7 @@ DEFECTS: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
     ),
     "lost shard": (lambda path: (path / "left.obs_ee_pose" / "c" / "0" / "0").unlink(), ["missing-shard"]),
     "empty shard": (lambda path: (path / "images.front_1" / "c" / "0").write_bytes(b""), ["missing-shard"]),
-    "never written": (lambda path: shutil.rmtree(path / "left.obs_ee_pose" / "c"), ["unwritten-array"]),
+    "never written": (lambda path: shutil.rmtree(path / "left.obs_ee_pose" / "c"), ["missing-or-all-fill"]),
     "cut numbers": (
         lambda path: (path / "left.obs_ee_pose" / "c" / "0" / "0").write_bytes(b"123"),
         ["unreadable-array"],
