@@ -47,7 +47,7 @@ def list_files(folder: Path | str) -> list[tuple[bytes, int, int]]:
         MissingPathError: when there is no such folder.
     """
     found: list[tuple[bytes, int, int]] = []
-    if not os.path.isdir(folder):
+    if not Path(folder).is_dir():
         raise MissingPathError(folder, "The episode")
     open_folders = [(os.fsencode(folder), b"")]
     while open_folders:
