@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.cache import cache_path, load_cached, save_cached
+from robotrain.cache import cache_file, load_cached, save_cached
 
 
 def test_what_is_saved_is_loaded() -> None:
@@ -15,7 +15,7 @@ def test_what_is_saved_is_loaded() -> None:
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[1]", b""])
 def test_a_broken_file_warns_and_counts_as_nothing(content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     save_cached("kind", "ab", {})
-    cache_path("kind", "ab").write_bytes(content)
+    cache_file("kind", "ab").write_bytes(content)
     assert load_cached("kind", "ab") is None
     assert "warning: the cache file" in capsys.readouterr().err
 

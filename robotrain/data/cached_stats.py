@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import robotrain
 from robotrain import console
-from robotrain.cache import cache_path, load_cached, save_cached
+from robotrain.cache import cache_file, load_cached, save_cached, source_digest
 from robotrain.data.exact_stats import compute_stats
 from robotrain.data.pipeline import Pipeline
 from robotrain.data.stats import SCHEMA_VERSION, Stats
@@ -82,7 +81,7 @@ def load_or_compute_stats(
     for episode in facts:
         pipeline.check(episode)
     key = stats_key(facts, pipeline, pool_horizon=pool_horizon)
-    path = cache_path(KIND, key)
+    path = cache_file(KIND, key)
     stats = None if recompute else _cached(key)
     hit = stats is not None
     if stats is None:
@@ -116,20 +115,9 @@ def stats_key(facts: Sequence[EpisodeFacts], pipeline: Pipeline, *, pool_horizon
         "episodes": episodes,
         "pipeline": pipeline.recipe(),
         "pool_horizon": pool_horizon,
-        "sources": source_digest(),
+        "sources": source_digest(SOURCES),
     }
     return sha256_of_json(inputs)
-
-
-def source_digest() -> str:
-    """Return the SHA-256 of the source files in `SOURCES`, names included."""
-    package = Path(robotrain.__file__).parent
-    digest = hashlib.sha256()
-    for entry in SOURCES:
-        place = package / entry
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def _calibration_digest(episode: EpisodeFacts) -> str:

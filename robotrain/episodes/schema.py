@@ -207,7 +207,15 @@ def read_facts(path: Path | str) -> EpisodeFacts:
         EpisodeError: when it is no Zarr group, its metadata are broken, or frames, rate or embodiment are not said.
     """
     path = Path(path)
-    attributes = read_attributes(path)
+    return facts_from(path, read_attributes(path), list_arrays(path))
+
+
+def facts_from(path: Path, attributes: Mapping[str, Any], arrays: tuple[str, ...]) -> EpisodeFacts:
+    """Return what attributes and names of arrays say about an episode.
+
+    Raises:
+        EpisodeError: when frames, rate or embodiment are not said.
+    """
     stored = read_embodiment(path, attributes)
     return EpisodeFacts(
         path=path,
@@ -218,7 +226,7 @@ def read_facts(path: Path | str) -> EpisodeFacts:
         fps=read_fps(path, attributes),
         task_name=_text(attributes, TASK_NAME),
         task_description=_text(attributes, TASK_DESCRIPTION),
-        arrays=list_arrays(path),
+        arrays=arrays,
         attributes=attributes,
     )
 
