@@ -122,7 +122,7 @@ def parse_overrides(overrides: Sequence[str]) -> Layer:
     seen: set[str] = set()
     for text in overrides:
         key, equals, _ = text.partition("=")
-        if not equals or not all(part.isidentifier() for part in key.split(".")):
+        if not equals or not all(_is_key(part) for part in key.split(".")):
             raise ConfigError(f"'{text}' is not of the form KEY=VALUE, for example trainer.max_steps=100.")
         if key in seen:
             raise ConfigError(f"'{key}' is given twice.")
@@ -133,6 +133,10 @@ def parse_overrides(overrides: Sequence[str]) -> Layer:
             raise ConfigError(f"The value of '{text}' cannot be read: {_first_line(problem)}.") from None
         values = _merge(values, parsed)  # pyright: ignore[reportArgumentType]  # a dot list gives a mapping
     return Layer("the command line", values)
+
+
+def _is_key(part: str) -> bool:
+    return part.replace("-", "_").isidentifier()  # the codes of findings are keys too, and have hyphens
 
 
 def to_plain(config: Any) -> Plain:

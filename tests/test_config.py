@@ -133,6 +133,10 @@ def test_a_wrong_override_is_one_clear_line(override: str, message: str) -> None
     assert "\n" not in str(caught.value)
 
 
+def test_a_key_may_have_hyphens_as_the_codes_of_findings_have() -> None:
+    assert parse_overrides(["severity.bad-jpeg=warning"]).values == {"severity": {"bad-jpeg": "warning"}}
+
+
 def test_a_key_given_twice_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"'loop.lr' is given twice"):
         parse_overrides(["loop.lr=1", "loop.lr=2"])

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from robotrain.cli import convert, demo, evaluate, models, render, stats, train, validate
+from robotrain.cli import convert, demo, evaluate, explain, models, render, stats, train, validate
 from robotrain.console import log, out
 from robotrain.errors import RobotrainError
 
@@ -73,6 +73,7 @@ COMMANDS = (
     ("demo", demo.demo, demo.EXAMPLE),
     ("convert", convert.app, ""),
     ("validate-data", validate.validate_data, validate.EXAMPLE),
+    ("explain", explain.explain, explain.EXAMPLE),
     ("norm-stats", stats.norm_stats, stats.EXAMPLE),
     ("train", train.train, train.EXAMPLE),
     ("eval", evaluate.evaluate, evaluate.EXAMPLE),

@@ -8,18 +8,23 @@ from rich.table import Table
 from robotrain.console import out
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, text: int = 1) -> None:
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, text: int = 1, prose: bool = False
+) -> None:
     """Print a table to stdout, with an empty line above and below.
 
     Args:
         columns: headings.
         rows: cells; floats are shown with four significant digits.
         text: how many columns from the left hold text; the others hold numbers and stand at the right.
+        prose: whether the last column holds sentences, which take the room that is left and wrap.
     """
     cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for index, column in enumerate(columns):
-        if index < text:
+        if prose and index == len(columns) - 1:
+            table.add_column(column, overflow="fold")
+        elif index < text:
             table.add_column(column, no_wrap=True)
         else:  # as narrow as its longest word: headings wrap, numbers never do
             words = [*column.split(), *(row[index] for row in cells)]

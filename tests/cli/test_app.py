@@ -25,6 +25,7 @@ COMMANDS = (
     ("convert", "lerobot"),
     ("convert", "synthetic"),
     ("validate-data",),
+    ("explain",),
     ("norm-stats",),
     ("train",),
     ("eval",),

@@ -25,5 +25,14 @@ def test_whole_numbers_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1,234,567" in capsys.readouterr().out
 
 
+def test_sentences_in_the_last_column_wrap_and_lose_no_word(capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "word " * 30 + "a" * 70
+    print_table(("code", "meaning"), [("some-code", sentence)], prose=True)
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) == 80
+    assert shown.count("word") == 30
+    assert shown.count("a") - "some-code meaning".count("a") == 70
+
+
 def test_one_is_not_many() -> None:
     assert [count(number, "episode") for number in (0, 1, 2345)] == ["0 episodes", "1 episode", "2,345 episodes"]
