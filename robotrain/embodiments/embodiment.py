@@ -37,7 +37,7 @@ class Embodiment:
     modes: Mapping[str, ModeLayouts]
     """By mode; the first one is the default."""
     intrinsics: Intrinsics | None = None
-    """Of the first camera, where an episode brings none; None when unknown (joint robots)."""
+    """Of the first camera as the body was designed; None when unknown (joint robots). Episodes have their own."""
     camera_poses: Mapping[str, np.ndarray] | None = None
     """By arm: base_from_camera (4, 4), the first camera's pose in that arm's base, where an episode brings none."""
     edges: tuple[tuple[int, int], ...] = ()

@@ -1,25 +1,67 @@
 """What an episode's attributes say about its cameras: intrinsics in four spellings, and where the camera stands.
 
 Knows the attributes ``intrinsics`` (a map of 3x4 matrices, or Mecka's NeRF-style keys, perhaps as a JSON string),
-``camera_intrinsics`` (Scale), ``calibration`` and ``extrinsics``. Refuses to know defaults: what an episode does not
-say, its embodiment may.
+``camera_intrinsics`` (Scale), ``calibration`` and ``extrinsics``; and, for episodes that tell none of these, the front
+cameras of their vendors. Refuses to know where a camera stands by default: that is the embodiment's.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robotrain.episodes.schema import CALIBRATION, CAMERA_INTRINSICS, EXTRINSICS, INTRINSICS, Side, camera_of
+from robotrain.embodiments.arms import FRONT_INTRINSICS
+from robotrain.episodes.schema import (
+    CALIBRATION,
+    CAMERA_INTRINSICS,
+    EXTRINSICS,
+    INTRINSICS,
+    Side,
+    camera_of,
+    canonical_embodiment,
+)
 from robotrain.errors import EpisodeError, GeometryError
 from robotrain.geometry.cameras import Intrinsics
 from robotrain.geometry.poses import invert
 
-__all__ = ["camera_pose_from_attributes", "intrinsics_from_attributes"]
+__all__ = [
+    "Lens",
+    "calibrated_cameras",
+    "camera_places_from_attributes",
+    "camera_pose_from_attributes",
+    "intrinsics_from_attributes",
+    "lens_from_attributes",
+    "vendor_intrinsics",
+]
 
 _FRONT = "front"
 _FIRST_CAMERA = "front_1"
+
+_VENDOR_INTRINSICS = {
+    "scale_": Intrinsics(214.134, 256.968, 324.593, 260.146, 640, 480),
+    "mecka_": Intrinsics(752.47073528 / 3, 753.001598 / 3, 320.6083, 184.4153, 640, 360),
+}
+"""Front cameras by the beginning of the embodiment's stored name; all others of EgoVerse's share one."""
+_BODIES = ("human_", "eva_")
+
+_LENS_KEYS = ("k1", "k2", "p1", "p2", "k3", "k4")
+
+# What reading an attribute of another form than expected raises.
+_UNREADABLE = (GeometryError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """What the attributes tell of how a camera bends straight lines."""
+
+    model: str
+    """PINHOLE, OPENCV or KANNALA_BRANDT; empty where coefficients stand without a model's name."""
+    distortion: tuple[float, ...]
+    """Coefficients, the first radial one first."""
+    is_rectified: bool
+    """Whether the stored pictures are said to be straightened already."""
 
 
 def intrinsics_from_attributes(
@@ -40,15 +82,77 @@ def intrinsics_from_attributes(
         EpisodeError: when what is told cannot be read as intrinsics.
     """
     try:
-        for attribute in (CALIBRATION, INTRINSICS, CAMERA_INTRINSICS):
-            told = _decoded(attributes.get(attribute))
-            if attribute == CALIBRATION:
-                told = _decoded((told or {}).get("cameras"))
-            if told and (found := _camera_entry(told, camera)) is not None:
-                return _intrinsics(found, size)
-    except (GeometryError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
+        told = _told_of(attributes, camera)
+        return None if told is None else _intrinsics(told, size)
+    except _UNREADABLE as problem:
         raise EpisodeError(episode, f"the intrinsics of camera '{camera}' cannot be read: {problem}") from None
-    return None
+
+
+def vendor_intrinsics(stored_embodiment: str, camera: str) -> Intrinsics | None:
+    """Return the intrinsics of the camera that a vendor uses, for the picture size they were made for.
+
+    Args:
+        stored_embodiment: The embodiment as the episode spells it: a vendor's name tells the vendor.
+        camera: Name of the camera; only front cameras are known.
+
+    Returns:
+        The intrinsics, or None for other cameras, and for robots that are not EgoVerse's.
+    """
+    name = stored_embodiment.strip().lower()
+    if _FRONT not in camera or not canonical_embodiment(name).startswith(_BODIES):
+        return None
+    return next((known for vendor, known in _VENDOR_INTRINSICS.items() if name.startswith(vendor)), FRONT_INTRINSICS)
+
+
+def lens_from_attributes(attributes: Mapping[str, Any], camera: str, episode: str) -> Lens | None:
+    """Return what the attributes tell of a camera's lens, or None when they tell nothing of it.
+
+    Raises:
+        EpisodeError: when what is told cannot be read.
+    """
+    try:
+        told = _told_of(attributes, camera)
+        if not isinstance(told, Mapping):
+            return None
+        stated = told.get("distortion")
+        if stated is None:
+            stated = [told[key] for key in _LENS_KEYS if key in told]
+        distortion = tuple(map(float, stated.values() if isinstance(stated, Mapping) else stated))
+        model = str(told.get("model") or "").upper()
+        return Lens(model, distortion, told.get("rectified") is True) if model or distortion else None
+    except _UNREADABLE as problem:
+        raise EpisodeError(episode, f"the lens of camera '{camera}' cannot be read: {problem}") from None
+
+
+def calibrated_cameras(attributes: Mapping[str, Any], episode: str) -> tuple[str, ...]:
+    """Return the cameras that the attribute ``calibration`` names.
+
+    Raises:
+        EpisodeError: when it cannot be read.
+    """
+    try:
+        return tuple(camera_of(name) or name for name in _calibration_cameras(attributes))
+    except _UNREADABLE as problem:
+        raise EpisodeError(episode, f"the attribute '{CALIBRATION}' cannot be read: {problem}") from None
+
+
+def camera_places_from_attributes(attributes: Mapping[str, Any], episode: str) -> dict[str, np.ndarray]:
+    """Return where ``calibration`` puts cameras: by name, reference_from_camera (4, 4) float64, metres.
+
+    A camera that is the reference itself is left out.
+
+    Raises:
+        EpisodeError: when it cannot be read.
+    """
+    try:
+        reference = _reference(_decoded(attributes.get(CALIBRATION)) or {})
+        return {
+            name: _transform(entry["ref_T_cam"])
+            for name, entry in _calibration_cameras(attributes).items()
+            if name != reference and isinstance(entry, Mapping) and entry.get("ref_T_cam") is not None
+        }
+    except _UNREADABLE as problem:
+        raise EpisodeError(episode, f"the places of the cameras cannot be read: {problem}") from None
 
 
 def camera_pose_from_attributes(attributes: Mapping[str, Any], arm: Side, episode: str) -> np.ndarray | None:
@@ -66,13 +170,27 @@ def camera_pose_from_attributes(attributes: Mapping[str, Any], arm: Side, episod
             return invert(reference_from_base) @ reference_from_camera
         told = (_decoded(attributes.get(EXTRINSICS)) or {}).get(arm)
         return None if told is None else _transform(told)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
+    except _UNREADABLE as problem:
         raise EpisodeError(episode, f"the camera's pose for the {arm} arm cannot be read: {problem}") from None
 
 
 def _decoded(value: Any) -> Any:
     """Return an attribute's value; Mecka stores JSON as a string."""
     return json.loads(value) if isinstance(value, str) and value.strip() else value
+
+
+def _calibration_cameras(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    calibration = _decoded(attributes.get(CALIBRATION)) or {}
+    return _decoded(calibration.get("cameras")) or {}
+
+
+def _told_of(attributes: Mapping[str, Any], camera: str) -> Any:
+    """Return the first of the attributes' entries that tells of a camera, or None."""
+    for attribute in (CALIBRATION, INTRINSICS, CAMERA_INTRINSICS):
+        told = _calibration_cameras(attributes) if attribute == CALIBRATION else _decoded(attributes.get(attribute))
+        if told and (found := _camera_entry(told, camera)) is not None:
+            return found
+    return None
 
 
 def _camera_entry(told: Mapping[str, Any], camera: str) -> Any:
@@ -112,7 +230,7 @@ def _from_matrix(told: Sequence[Sequence[float]], size: Sequence[int]) -> Intrin
 
 def _reference_from_camera(calibration: Mapping[str, Any]) -> np.ndarray | None:
     cameras = _decoded(calibration.get("cameras")) or {}
-    reference = str(calibration.get("reference_frame") or "").removeprefix("camera:")
+    reference = _reference(calibration)
     fronts = [name for name in cameras if _FRONT in name]
     ordered = [name for name in (reference, _FIRST_CAMERA) if name in cameras] + fronts + list(cameras)
     if not ordered:
@@ -121,6 +239,10 @@ def _reference_from_camera(calibration: Mapping[str, Any]) -> np.ndarray | None:
     if told is None:
         return np.eye(4) if ordered[0] == reference else None
     return _transform(told)
+
+
+def _reference(calibration: Mapping[str, Any]) -> str:
+    return str(calibration.get("reference_frame") or "").removeprefix("camera:")
 
 
 def _transform(told: Any) -> np.ndarray:

@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robotrain.episodes.calibration import camera_pose_from_attributes, intrinsics_from_attributes
+from robotrain.episodes.calibration import (
+    camera_pose_from_attributes,
+    intrinsics_from_attributes,
+    vendor_intrinsics,
+)
 from robotrain.episodes.schema import (
     ANNOTATIONS,
     EpisodeFacts,
@@ -193,15 +197,18 @@ class Episode:
         return prompts[0] if prompts else facts.task_description or facts.task_name.replace("_", " ")
 
     def intrinsics(self, camera: str) -> Intrinsics | None:
-        """Return a camera's intrinsics as the episode tells them, scaled to its pictures; None when it does not.
+        """Return a camera's intrinsics, scaled to its pictures: the episode's own, else those of its vendor's camera.
+
+        None for wrist cameras and other robots where the episode does not tell them.
 
         Raises:
             UnknownNameError: when the episode has no such camera.
             EpisodeError: when what it tells cannot be read.
         """
         size = self.image_size(camera)
-        told = intrinsics_from_attributes(self.facts.attributes, camera, size, self.hash)
-        return None if told is None else told.scaled_to(*size)
+        meant = intrinsics_from_attributes(self.facts.attributes, camera, size, self.hash)
+        meant = meant or vendor_intrinsics(self.facts.stored_embodiment, camera)
+        return None if meant is None else meant.scaled_to(*size)
 
     def camera_pose(self, arm: Side) -> np.ndarray | None:
         """Return base_from_camera (4, 4), metres: the front camera in an arm's base; None when the episode is silent.
@@ -335,4 +342,6 @@ def _open_array(folder: Path) -> "zarr.Array[Any]":
 def _span(element: Any) -> Span:
     """Read one stored annotation: compact JSON with text, start_idx and end_idx."""
     told = json.loads(element)
-    return Span(str(told["text"]), int(told["start_idx"]), int(told["end_idx"]))
+    if not isinstance(told["text"], str):
+        raise TypeError(f"the text of an annotation is {told['text']!r}, no text.")
+    return Span(told["text"], int(told["start_idx"]), int(told["end_idx"]))

@@ -27,6 +27,8 @@ OBS_JOINTS = joints.STATE_ARRAY
 """All measured joints of a robot that is described by its own attribute `FIELDS`."""
 CMD_JOINTS = joints.ACTION_ARRAY
 """All commanded joints of such a robot."""
+TIMESTAMPS = "obs_rgb_timestamps_ns"
+"""When each picture was taken, int64 nanoseconds: (T,)."""
 _IMAGES = joints.IMAGE_PREFIX
 
 # Attributes
@@ -43,6 +45,13 @@ INTRINSICS = "intrinsics"
 CAMERA_INTRINSICS = "camera_intrinsics"
 EXTRINSICS = "extrinsics"
 CALIBRATION = "calibration"
+DURATION = "duration"
+"""Seconds, as the vendor tells them."""
+SCHEMA_VERSION = "schema_version"
+KNOWN_SCHEMAS = ("v3.0", "v3.1")
+DATA_STATUS = "data_status"
+STRUCTURAL_SAMPLE = "structural_sample"
+"""What `DATA_STATUS` says of a specimen of the format that is no recording."""
 ANNOTATION_FORMAT = "annotation_v1"
 
 METADATA = "zarr.json"
@@ -147,12 +156,25 @@ def is_gripper(array: str) -> bool:
     return array.endswith("gripper")
 
 
+def is_joints(array: str) -> bool:
+    """Say whether an array holds the joints of an arm or of a whole robot."""
+    return array.endswith("joints")
+
+
+def is_observed(array: str) -> bool:
+    """Say whether an array was measured, and not commanded."""
+    return array.rpartition(".")[2].startswith("obs_")
+
+
 def missing_rows(array: str, values: np.ndarray) -> np.ndarray:
     """Return which rows (T,) bool of an array's values (T, D) are not data.
 
     A value of 1e8 or more, or one that is not finite, marks a missing row everywhere. A row of zeros does in poses and
-    hand keypoints only: a closed gripper or a joint at home is rightly zero.
+    hand keypoints only: a closed gripper or a joint at home is rightly zero. Capture times are counts, so that every
+    one is data however large.
     """
+    if array == TIMESTAMPS and values.dtype.kind in "iu":
+        return np.zeros(len(values), dtype=bool)
     with np.errstate(invalid="ignore"):
         missing = ~np.all(np.abs(values) < MISSING_VALUE, axis=-1)
     if is_pose(array) or is_keypoints(array):
@@ -167,6 +189,11 @@ def canonical_embodiment(stored: str) -> str:
         if name.startswith(vendor):
             return body + name.removeprefix(vendor)
     return name
+
+
+def sides_of(embodiment: str) -> tuple[Side, ...]:
+    """Return the sides that an embodiment's name promises, canonical or as stored: eva_left_arm has the left one."""
+    return tuple(side for side in SIDES if embodiment.lower().endswith(f"_{side}_arm")) or SIDES
 
 
 def hash_of(path: Path | str) -> str:

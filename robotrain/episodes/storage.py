@@ -30,10 +30,14 @@ class StoredArray:
     prefix: str
     """``c`` where chunk names begin with it, else empty."""
 
+    def chunk_name(self, chunk: tuple[int, ...]) -> str:
+        """Return the name, below the array's folder, of the file that holds an outer chunk."""
+        parts = [self.prefix] * bool(self.prefix) + [str(index) for index in chunk]
+        return self.separator.join(parts)
+
     def chunk_file(self, chunk: tuple[int, ...]) -> Path:
         """Return the file that holds an outer chunk."""
-        parts = [self.prefix] * bool(self.prefix) + [str(index) for index in chunk]
-        return self.folder / self.separator.join(parts or ["0"])
+        return self.folder / self.chunk_name(chunk)
 
     def chunk_of_row(self, row: int) -> tuple[int, ...]:
         """Return the first outer chunk that holds a row."""
@@ -41,9 +45,24 @@ class StoredArray:
 
     def chunk_files(self, num_rows: int) -> Iterator[Path]:
         """Return the files that hold the first rows, in order."""
+        return (self.chunk_file(chunk) for chunk in product(*map(range, self._num_chunks(num_rows))))
+
+    def owns(self, name: str) -> bool:
+        """Say whether a file below the array's folder is one of its chunks; padding is stored too."""
+        parts = name.split(self.separator)
+        if self.prefix:
+            prefix, *parts = parts
+            if prefix != self.prefix:
+                return False
+        counts = self._num_chunks(self.shape[0])
+        return len(parts) == len(counts) and all(
+            part.isdecimal() and str(int(part)) == part and int(part) < count
+            for part, count in zip(parts, counts, strict=True)
+        )
+
+    def _num_chunks(self, num_rows: int) -> list[int]:
         lengths = (min(num_rows, self.shape[0]), *self.shape[1:])
-        counts = [-(-length // max(chunk, 1)) for length, chunk in zip(lengths, self.chunk_shape, strict=True)]
-        return (self.chunk_file(chunk) for chunk in product(*map(range, counts)))
+        return [-(-length // max(chunk, 1)) for length, chunk in zip(lengths, self.chunk_shape, strict=True)]
 
 
 def read_stored_array(path: Path, array: str) -> StoredArray:

@@ -105,7 +105,7 @@ class EpisodeRows:
 def view_of(episode: Episode, embodiment: Embodiment) -> View:
     """Return the view on an episode: the first of the embodiment's cameras that it has.
 
-    The intrinsics are the episode's own or, where it brings none, the embodiment's.
+    The intrinsics are the episode's own or, where it brings none, those of its vendor's camera.
 
     Raises:
         PredictionError: when the episode has no camera at all.
@@ -114,10 +114,7 @@ def view_of(episode: Episode, embodiment: Embodiment) -> View:
     if not (known or episode.cameras):
         raise PredictionError(f"Episode '{episode.hash}' has no camera: there is nothing to draw on.")
     camera = (known or list(episode.cameras))[0]
-    intrinsics = episode.intrinsics(camera)
-    if intrinsics is None and embodiment.intrinsics is not None and camera == embodiment.cameras[0]:
-        intrinsics = embodiment.intrinsics.scaled_to(*episode.image_size(camera))
-    return View(camera=camera, intrinsics=intrinsics, edges=embodiment.edges)
+    return View(camera=camera, intrinsics=episode.intrinsics(camera), edges=embodiment.edges)
 
 
 def render_episode(

@@ -9,6 +9,7 @@ import pytest
 import simplejpeg
 import zarr
 
+from robotrain.embodiments.arms import FRONT_INTRINSICS
 from robotrain.episodes.reader import Span, open_episode
 from robotrain.errors import EpisodeError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
@@ -100,7 +101,8 @@ class TestEpisodesByEgoVersesOwnWriter:
         assert episode.prompts(0) == ("reach for the can",)
         assert episode.prompts(57) == ("reach for the can", "lift the can")
         assert episode.prompts(60) == ("lift the can",)  # read as half-open
-        assert episode.intrinsics("front_1") is None
+        assert episode.intrinsics("front_1") == FRONT_INTRINSICS.scaled_to(320, 240)
+        assert episode.intrinsics("left_wrist") is None
         assert episode.camera_pose("left") is None
 
 

@@ -1,6 +1,6 @@
 """Checks of episodes: every finding has a code, a place, a meaning and a way to mend it."""
 
-from robotrain.episodes.validation.check import check_pins, check_twins, validate_data, validate_episode
+from robotrain.episodes.validation.check import check_pins, check_twins, validate_episode
 from robotrain.episodes.validation.codes import CODES, Code, Severity
 from robotrain.episodes.validation.findings import Finding
 
@@ -11,6 +11,5 @@ __all__ = [
     "Severity",
     "check_pins",
     "check_twins",
-    "validate_data",
     "validate_episode",
 ]

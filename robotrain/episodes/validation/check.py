@@ -3,7 +3,7 @@
 Knows that nothing is found by crashing: what is too broken for one check is left out of it, and was told by another.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,30 +19,30 @@ from robotrain.episodes.schema import (
     list_arrays,
     read_attributes,
     read_embodiment,
+    read_fps,
     read_num_frames,
 )
-from robotrain.episodes.validation.content import (
-    check_annotations,
-    check_calibration,
-    check_numbers,
-    check_pictures,
-)
+from robotrain.episodes.validation.annotations import check_annotations
+from robotrain.episodes.validation.attributes import check_attributes, check_features
+from robotrain.episodes.validation.cameras import check_cameras
+from robotrain.episodes.validation.content import check_numbers, check_pictures
 from robotrain.episodes.validation.findings import Finding, build_finding, finding_of_error
-from robotrain.episodes.validation.structure import (
-    check_attributes,
-    check_embodiment,
-    check_features,
-    check_storage,
-)
+from robotrain.episodes.validation.structure import check_embodiment, check_files, check_storage
 from robotrain.errors import EpisodeError
 
-__all__ = ["check_pins", "check_twins", "validate_data", "validate_episode"]
+__all__ = ["check_pins", "check_twins", "validate_episode"]
+
+_UNKNOWN_FPS = Fraction(1)
 
 
-def validate_episode(path: Path | str) -> tuple[Finding, ...]:
-    """Return everything that is wrong with an episode, as far as a quick look tells.
+def validate_episode(path: Path | str, *, deep: bool = False) -> tuple[Finding, ...]:
+    """Return everything that is wrong with an episode, also what is off by default.
 
-    Reads metadata, names of files, three pictures of each camera, and the numeric arrays.
+    A quick look reads metadata, names of files, the numeric arrays, and three pictures of each camera.
+
+    Args:
+        path: The episode's folder.
+        deep: Look at every picture, and judge the numbers as motion, in place of the three pictures.
 
     Raises:
         MissingPathError: when there is no such folder.
@@ -57,6 +57,7 @@ def validate_episode(path: Path | str) -> tuple[Finding, ...]:
         *check_attributes(path, attributes),
         *check_features(path, attributes, arrays),
         *check_embodiment(path, attributes, arrays),
+        *check_files(path, arrays),
     ]
     try:
         num_frames = read_num_frames(path, attributes)
@@ -66,27 +67,20 @@ def validate_episode(path: Path | str) -> tuple[Finding, ...]:
     broken = {finding.array for finding in storage if finding.severity == "error"}
     sound = tuple(array for array in arrays if array not in broken)
     cameras = tuple(camera for array in sound if (camera := camera_of(array)) is not None)
-    episode = Episode(_facts(path, attributes, arrays, num_frames))
-    findings += storage
-    findings += check_pictures(episode, cameras)
-    findings += check_numbers(episode, sound)
+    facts = _facts(path, attributes, arrays, num_frames)
+    episode = Episode(facts)
+    numbers = tuple(check_numbers(episode, sound))
+    findings += (*storage, *numbers)
     findings += check_annotations(episode)
-    findings += check_calibration(episode, cameras)
+    findings += check_cameras(episode, cameras)
+    if deep and facts.fps is not _UNKNOWN_FPS:  # without a rate, no motion can be judged
+        from robotrain.episodes.validation.scans import scan_episode
+
+        unreadable = {finding.array for finding in numbers if finding.code == "unreadable-array"}
+        findings += scan_episode(episode, tuple(array for array in sound if array not in unreadable), cameras)
+    else:
+        findings += check_pictures(episode, cameras)
     return tuple(findings)
-
-
-def validate_data(root: Path | str) -> Iterator[tuple[str, tuple[Finding, ...]]]:
-    """Check every episode of a folder, one after the other: its hash, and what is wrong with it.
-
-    Raises:
-        MissingPathError: when there is no such folder.
-        NoEpisodesError: when there is no episode in it.
-    """
-    paths = find_episodes(root)
-    twins = check_twins(paths)
-    for path in paths:
-        of_folder = tuple(finding for finding in twins if finding.episode == hash_of(path))
-        yield hash_of(path), of_folder + validate_episode(path)
 
 
 def check_twins(paths: Sequence[Path]) -> tuple[Finding, ...]:
@@ -117,13 +111,17 @@ def _facts(path: Path, attributes: Mapping[str, Any], arrays: tuple[str, ...], n
         stored = read_embodiment(path, attributes)
     except EpisodeError:
         stored = ""
+    try:
+        fps = read_fps(path, attributes)
+    except EpisodeError:
+        fps = _UNKNOWN_FPS
     return EpisodeFacts(
         path=path,
         hash=hash_of(path),
         embodiment=canonical_embodiment(stored),
         stored_embodiment=stored,
         num_frames=num_frames,
-        fps=Fraction(1),
+        fps=fps,
         task_name="",
         task_description="",
         arrays=arrays,

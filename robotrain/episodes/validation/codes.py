@@ -192,7 +192,7 @@ CODES: dict[str, Code] = {
     ),
     "duration-mismatch": Code(
         "warning",
-        "The attribute duration differs by more than 5 % from frames divided by fps.",
+        "The attribute duration differs by more than 5 %, and by more than a frame, from frames divided by fps.",
         "Correct duration or fps, whichever is wrong: horizons are in seconds.",
     ),
     "inclusive-spans": Code(
@@ -362,6 +362,11 @@ CODES: dict[str, Code] = {
         "error",
         "The episode's bytes are not those whose digest was recorded.",
         "Copy the episode again; if the change is meant: robotrain validate-data DATA --write-manifest",
+    ),
+    "unverified-change": Code(
+        "warning",
+        "Files were written since the episode's digest was recorded; whether the bytes are the same is not known.",
+        "Compare the bytes: robotrain validate-data DATA --deep",
     ),
     "lost-episode": Code(
         "error",

@@ -1,4 +1,4 @@
-"""Checks of what arrays hold: three pictures of each camera, the numbers, the texts, and the cameras' calibration.
+"""Checks of what arrays hold: three pictures of each camera, and the numbers.
 
 Knows an opened episode; refuses to know metadata, which `structure` has checked before.
 """
@@ -7,21 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from robotrain.embodiments.catalog import available, embodiment_of
-from robotrain.episodes.calibration import intrinsics_from_attributes
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.schema import ANNOTATIONS, FEATURES, SIDES, camera_of, image_array
-from robotrain.episodes.validation.findings import Finding, build_finding, finding_of_error
+from robotrain.episodes.schema import ANNOTATIONS, FEATURES, camera_of, image_array
+from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.errors import EpisodeError
-from robotrain.geometry.cameras import Intrinsics
-
-_ASPECT_TOLERANCE = 0.02
 
 
 def check_pictures(episode: Episode, cameras: Sequence[str]) -> Iterator[Finding]:
     """Check that the first, the middle and the last picture of each camera decode, and are of one size."""
-    if not episode.cameras:
-        yield build_finding("no-camera", episode.hash, "It has no pictures.")
     for camera in cameras:
         sizes: dict[int, tuple[int, int]] = {}
         for frame in sorted({0, episode.num_frames // 2, episode.num_frames - 1}):
@@ -60,39 +53,6 @@ def check_numbers(episode: Episode, arrays: Sequence[str]) -> Iterator[Finding]:
             yield build_finding("missing-rows", episode.hash, text, array=array, frame=frame)
 
 
-def check_annotations(episode: Episode) -> Iterator[Finding]:
-    """Check that the texts can be read and lie within the episode; a last frame given inclusively is no fault."""
-    if episode.annotations_problem is not None:
-        text = episode.annotations_problem
-        yield build_finding("bad-annotations", episode.hash, text, array=ANNOTATIONS)
-    for span in episode.spans:
-        if not 0 <= span.start < span.end <= episode.num_frames:
-            text = f"'{span.text}' spans frames {span.start} to {span.end} of {episode.num_frames}."
-            yield build_finding("bad-annotations", episode.hash, text, array=ANNOTATIONS)
-
-
-def check_calibration(episode: Episode, cameras: Sequence[str]) -> Iterator[Finding]:
-    """Check that what is told of cameras can be read, and that pictures have the shape their intrinsics are for."""
-    for camera in cameras:
-        try:
-            size = episode.image_size(camera)
-            told = intrinsics_from_attributes(episode.facts.attributes, camera, size, episode.hash)
-        except EpisodeError as problem:
-            if not problem.array:  # a picture that cannot be read is told by `check_pictures`
-                yield finding_of_error("bad-calibration", problem)
-            continue
-        meant = told or _default_intrinsics(episode, camera)
-        if meant and abs(meant.width * size[1] / (meant.height * size[0]) - 1) > _ASPECT_TOLERANCE:
-            whose = "its" if told else "its embodiment's"
-            text = f"Pictures are {size[0]}x{size[1]}, and {whose} intrinsics are for {meant.width}x{meant.height}."
-            yield build_finding("aspect-ratio", episode.hash, text, array=image_array(camera))
-    for side in SIDES:
-        try:
-            episode.camera_pose(side)
-        except EpisodeError as problem:
-            yield finding_of_error("bad-calibration", problem)
-
-
 def _check_sizes(episode: Episode, camera: str, sizes: dict[int, tuple[int, int]]) -> Iterator[Finding]:
     """Check pictures' sizes (width, height) by frame against each other and against the attribute `FEATURES`."""
     array = image_array(camera)
@@ -109,10 +69,3 @@ def _check_sizes(episode: Episode, camera: str, sizes: dict[int, tuple[int, int]
     if stated is not None and stated != [height, width, 3]:
         text = f"Pictures are {width}x{height}, and '{FEATURES}' states the shape {stated}."
         yield build_finding("stated-size", episode.hash, text, array=array)
-
-
-def _default_intrinsics(episode: Episode, camera: str) -> Intrinsics | None:
-    if episode.embodiment not in available():
-        return None
-    embodiment = embodiment_of(episode.embodiment, episode.facts.attributes)
-    return embodiment.intrinsics if camera == embodiment.cameras[0] else None

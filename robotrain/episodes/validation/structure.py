@@ -1,23 +1,23 @@
-"""Checks of what an episode says about itself and which files are there: JSON and the names of files, no data read.
+"""Checks of which arrays and files are there: what a body needs, what metadata promise, and what nobody asked for.
 
-Knows what metadata promise; refuses to open an array.
+Knows metadata and the names of files; refuses to open an array.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from robotrain.embodiments.catalog import available, embodiment_of
+from robotrain.episodes.fingerprint import list_files
 from robotrain.episodes.schema import (
     ANNOTATIONS,
     CMD_JOINTS,
     EMBODIMENTS,
-    FEATURES,
     FIELDS,
     HEAD_POSE,
     METADATA,
     OBS_JOINTS,
-    SIDES,
     camera_of,
     canonical_embodiment,
     cmd_ee_pose,
@@ -29,45 +29,11 @@ from robotrain.episodes.schema import (
     obs_ee_pose,
     obs_gripper_spellings,
     read_embodiment,
-    read_fps,
-    read_num_frames,
+    sides_of,
 )
 from robotrain.episodes.storage import StoredArray, missing_chunk_files, read_stored_array
-from robotrain.episodes.validation.findings import Finding, build_finding, finding_of_error
+from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.errors import EpisodeError, LayoutError, UnknownNameError, listing, nearest
-
-_ATTRIBUTES = (
-    ("no-total-frames", read_num_frames),
-    ("no-fps", read_fps),
-    ("no-embodiment", read_embodiment),
-)
-
-
-def check_attributes(path: Path, attributes: Mapping[str, Any]) -> Iterator[Finding]:
-    """Check that length, rate and body are told."""
-    for code, read in _ATTRIBUTES:
-        try:
-            read(path, attributes)
-        except EpisodeError as problem:
-            yield finding_of_error(code, problem)
-
-
-def check_features(path: Path, attributes: Mapping[str, Any], arrays: tuple[str, ...]) -> Iterator[Finding]:
-    """Check the attribute `FEATURES` against the arrays on disk."""
-    episode, features = hash_of(path), attributes.get(FEATURES)
-    if not isinstance(features, Mapping):
-        yield build_finding("no-features", episode, f"The attribute '{FEATURES}' is missing.")
-        return
-    for array in sorted(set(features) - set(arrays)):
-        if array == ANNOTATIONS:
-            text = "The annotations are listed and not on disk."
-            yield build_finding("bad-annotations", episode, text, array=array)
-        else:
-            yield build_finding(
-                "missing-array", episode, "It is listed in the attributes and not on disk.", array=array
-            )
-    for array in sorted(set(arrays) - set(features)):
-        yield build_finding("unlisted-array", episode, "It is on disk and not listed in the attributes.", array=array)
 
 
 def check_embodiment(path: Path, attributes: Mapping[str, Any], arrays: tuple[str, ...]) -> Iterator[Finding]:
@@ -78,14 +44,16 @@ def check_embodiment(path: Path, attributes: Mapping[str, Any], arrays: tuple[st
     except EpisodeError:
         return  # told by `check_attributes`
     name = canonical_embodiment(stored)
-    if name in available():
-        for spellings in _needed_arrays(name):
-            if not set(spellings) & set(arrays):
-                text = f"An episode of {name} needs {' or '.join(spellings)}."
-                yield build_finding("missing-array", episode, text, array=spellings[0])
-    elif FIELDS in attributes:
+    if name not in available() and FIELDS in attributes:
         yield from _check_fields(path, name, attributes, arrays)
-    elif name in EMBODIMENTS:
+        return
+    for spellings in _needed_arrays(name):
+        if not set(spellings) & set(arrays):
+            text = f"An episode of {name} needs {' or '.join(spellings)}."
+            yield build_finding("missing-array", episode, text, array=spellings[0])
+    if name in available():
+        return
+    if name in EMBODIMENTS:
         text = f"No policy can be trained for '{name}' yet. There are: {listing(available())}."
         yield build_finding("unsupported-embodiment", episode, text)
     else:
@@ -111,15 +79,48 @@ def check_storage(path: Path, arrays: tuple[str, ...], num_frames: int) -> Itera
         yield from _check_files(path, array, stored, num_rows)
 
 
+def check_files(path: Path, arrays: tuple[str, ...]) -> Iterator[Finding]:
+    """Check that every file belongs to an array, and that no array names chunks of no rows."""
+    owners: dict[str, StoredArray | None] = {}
+    for array in arrays:
+        try:
+            stored = read_stored_array(path, array)
+        except EpisodeError:
+            owners[array] = None  # told by `check_storage`; what it owns is unknown
+            continue
+        owners[array] = stored
+        if 0 in stored.chunk_shape:
+            text = f"Its shape is {stored.shape}, in chunks of {stored.chunk_shape}."
+            yield build_finding("zero-chunk", hash_of(path), text, array=array)
+    names = (os.fsdecode(name) for name, _, _ in list_files(path))
+    strays = [name for name in names if not _is_owned(name, owners)]
+    if strays:
+        more = f", and {len(strays) - 1} more, belong" if len(strays) > 1 else " belongs"
+        yield build_finding("stray-file", hash_of(path), f"The file '{strays[0]}'{more} to no array.")
+
+
+def _is_owned(name: str, owners: Mapping[str, StoredArray | None]) -> bool:
+    array, _, rest = name.partition("/")
+    if not rest:
+        return array == METADATA
+    if array not in owners:
+        return False
+    stored = owners[array]
+    return stored is None or rest == METADATA or stored.owns(rest)
+
+
 def _needed_arrays(name: str) -> Iterator[tuple[str, ...]]:
     """Return what a body cannot do without, each as the spellings that will do."""
-    for side in SIDES:
+    body = name.split("_", maxsplit=1)[0] if name in EMBODIMENTS else ""
+    if body not in {"human", "eva"}:
+        return
+    for side in sides_of(name):
         yield (obs_ee_pose(side),)
-        if name == "eva_bimanual":
+        if body == "eva":
             yield (cmd_ee_pose(side),)
             yield obs_gripper_spellings(side)
             yield cmd_gripper_spellings(side)
-    if name == "human_bimanual":
+    if body == "human":
         yield (HEAD_POSE,)
 
 
