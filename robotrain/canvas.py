@@ -1,4 +1,4 @@
-"""Drawing on pictures, in place: discs, lines, polygons, text, all anti-aliased and placed between pixels.
+"""Drawing on pictures, in place: discs, lines, polygons, text, all anti-aliased and placed between pixels; their JPEGs.
 
 Knows (h, w, 3) uint8 RGB pictures and the pixel coordinates of `geometry.cameras` (a pixel's centre lies at its index +
 0.5); refuses to know what is drawn. Shapes reach over the edge as they should, and what is not finite is not drawn.
@@ -20,6 +20,7 @@ __all__ = [
     "draw_polygon",
     "draw_polyline",
     "draw_text",
+    "encode_jpeg",
     "resize",
     "text_size",
 ]
@@ -120,6 +121,13 @@ def resize(image: np.ndarray, width: int, height: int) -> np.ndarray:
         return image.copy()
     shrinks = width <= image.shape[1] and height <= image.shape[0]
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+
+
+def encode_jpeg(image: np.ndarray, quality: int) -> bytes:
+    """Return a picture (h, w, 3) uint8 RGB as JPEG; quality 1 to 100."""
+    _check(image)
+    _, encoded = cv2.imencode(".jpg", np.ascontiguousarray(image[..., ::-1]), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return encoded.tobytes()
 
 
 def blend(image: np.ndarray, layer: np.ndarray, alpha: float | np.ndarray) -> None:

@@ -8,6 +8,7 @@ from robotrain.canvas import (
     draw_polygon,
     draw_polyline,
     draw_text,
+    encode_jpeg,
     resize,
     text_size,
 )
@@ -129,3 +130,22 @@ def test_a_picture_of_another_kind_is_refused() -> None:
         draw_disc(np.zeros((4, 4, 3), np.float32), (1, 1), 1, RED)
     with pytest.raises(ShapeError, match="layer"):
         blend(blank(4, 4), blank(5, 4), 0.5)
+
+
+def test_a_jpeg_keeps_colours_and_size() -> None:
+    import simplejpeg
+
+    image = blank(width=48, height=32)
+    image[:, :24] = RED
+    image[:, 24:] = (0, 0, 200)
+    read = simplejpeg.decode_jpeg(encode_jpeg(image, 95), colorspace="RGB")
+    assert read.shape == (32, 48, 3)
+    np.testing.assert_allclose(read[16, 8], RED, atol=6)
+    np.testing.assert_allclose(read[16, 40], (0, 0, 200), atol=6)
+
+
+def test_a_jpeg_of_lower_quality_is_smaller() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
+    assert len(encode_jpeg(image, 30)) < len(encode_jpeg(image, 95)) / 2
+    with pytest.raises(ShapeError):
+        encode_jpeg(image[..., 0], 90)
