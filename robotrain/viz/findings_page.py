@@ -307,7 +307,8 @@ th, td {{ text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; b
 td code {{ white-space: nowrap; }}
 :target {{ background: var(--card); }}
 a {{ color: inherit; font-weight: 600; }}
-.badge {{ font-size: .8rem; font-weight: 600; padding: 0 .4rem; border: 1px solid; border-radius: .3rem; }}
+.badge {{ font-size: .8rem; font-weight: 600; padding: 0 .4rem; border: 1px solid; border-radius: .3rem;
+  white-space: nowrap; }}
 .badge.error {{ color: var(--error); }}
 .badge.warning {{ color: var(--warning); }}
 .findings {{ padding: 0; list-style: none; }}
