@@ -5,15 +5,29 @@ available, and the nearest valid name. Mistakes of our own are asserts and never
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from operator import eq
 from pathlib import Path
+
+_MANY = 300
+"""Names among which the nearest is looked for letter by letter; of more, only those with the most letters in place."""
 
 
 def nearest(name: str, available: Iterable[str]) -> str | None:
     """Return the available name that reads most like ``name``, or None when none is close."""
+    wanted = name.lower()
     lowered = {candidate.lower(): candidate for candidate in available}
-    close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
+    candidates = list(lowered)
+    if len(candidates) > _MANY:
+        candidates = heapq.nlargest(_MANY, candidates, key=lambda candidate: _letters_in_place(wanted, candidate))
+    close = difflib.get_close_matches(wanted, candidates, n=1, cutoff=0.5)
     return lowered[close[0]] if close else None
+
+
+def _letters_in_place(first: str, second: str) -> int:
+    """Return how many letters two names share at the same place, counted from their beginnings and from their ends."""
+    return sum(map(eq, first, second)) + sum(map(eq, reversed(first), reversed(second)))
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:
@@ -21,6 +35,16 @@ def listing(names: Iterable[str], most: int = 8) -> str:
     ordered = list(names)
     shown = ", ".join(ordered[:most])
     return shown if len(ordered) <= most else f"{shown}, and {len(ordered) - most} more"
+
+
+_MOST_LINES = 20
+"""Lines of a message that lists problems; of more, the first and their number."""
+
+
+def _cut(problems: Sequence[str], most: int, kind: str) -> list[str]:
+    """Return a line for each problem, at most ``most`` of them, and one that counts the rest."""
+    lines = [f"\n  - {problem}" for problem in problems[:most]]
+    return [*lines, f"\n  - and {len(problems) - most} more {kind}"] if len(problems) > most else lines
 
 
 class RobotrainError(Exception):
@@ -97,10 +121,11 @@ class BrokenEpisodesError(RobotrainError, ValueError):
 
     def __init__(self, where: Path | str, problems: Sequence[str], num_episodes: int) -> None:
         self.problems = tuple(problems)
-        lines = "".join(f"\n  - {problem}" for problem in problems)
+        lines = "".join(_cut(problems, _MOST_LINES, "like these"))
         super().__init__(
             f"{len(problems)} of {num_episodes} episodes in '{where}' cannot be read:{lines}\n"
-            "Mend or remove them; 'robotrain validate-data' tells more."
+            "Mend or remove them ('robotrain validate-data' tells more), or leave them out:\n"
+            f"episodes.allow_missing={len(problems)}"
         )
 
 
@@ -122,13 +147,55 @@ class ManifestError(RobotrainError, ValueError):
         super().__init__(f"Manifest '{path}': {problem}")
 
 
-class PinError(RobotrainError, ValueError):
-    """Pinned episodes that cannot be used; every problem of every pin in one message."""
+class RegistryError(RobotrainError, ValueError):
+    """A table of episodes that cannot be used."""
 
-    def __init__(self, data: str, problems: Sequence[str], num_pins: int) -> None:
-        self.problems = tuple(problems)
-        lines = "".join(f"\n  - {problem}" for problem in problems)
-        super().__init__(f"{len(problems)} of {num_pins} pinned episodes of '{data}' cannot be used:{lines}")
+    def __init__(self, path: Path | str, problem: str, *, line: int | None = None, unit: str = "line") -> None:
+        self.path, self.line = Path(path), line
+        place = f", {unit} {line}" if line is not None else ""
+        super().__init__(f"Registry '{path}'{place}: {problem}")
+
+
+class PinError(RobotrainError, ValueError):
+    """Episodes named by hash that cannot be used; every problem of every one in one message.
+
+    Args:
+        data: Where they were looked for.
+        problems: By kind, in words that follow a number ("absent", "of another embodiment"): what is wrong with each.
+        num_wrong: Number of episodes concerned; one may have several problems.
+        num_pins: Number of episodes named.
+        named: How they were named: "pinned" or "held-out".
+    """
+
+    def __init__(
+        self, data: str, problems: Mapping[str, Sequence[str]], *, num_wrong: int, num_pins: int, named: str = "pinned"
+    ) -> None:
+        self.problems = tuple(each for kind in problems.values() for each in kind)
+        counts = ", ".join(f"{len(each)} {kind}" for kind, each in problems.items())
+        most = max(2, _MOST_LINES // len(problems))
+        lines = [line for kind, each in problems.items() for line in _cut(each, most, kind)]
+        super().__init__(
+            f"{num_wrong} of {num_pins} {named} episodes of '{data}' cannot be used: {counts}" + "".join(lines)
+        )
+
+
+class SplitError(RobotrainError, ValueError):
+    """Episodes that would both be trained on and validated with."""
+
+    def __init__(self, hashes: Sequence[str]) -> None:
+        self.hashes = tuple(hashes)
+        verb = "episode is" if len(hashes) == 1 else "episodes are"
+        super().__init__(
+            f"{len(hashes)} {verb} both for training and held out for validation: {listing(hashes)}. "
+            "What was trained on tells nothing of how well a policy does; take them off one of the two."
+        )
+
+
+class WorkerDiedError(RobotrainError, RuntimeError):
+    """A process that shared the work was killed, most often because memory ran out."""
+
+    def __init__(self) -> None:
+        super().__init__("A worker process was killed, most often for want of memory. What was done so far is kept.")
 
 
 class GeometryError(RobotrainError, ValueError):

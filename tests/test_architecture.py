@@ -65,11 +65,14 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "av": ("viz.video", "convert"),
     "simplejpeg": ("episodes", "data", "convert"),
     "submitit": ("launch.slurm",),
-    "pyarrow": ("convert.lerobot",),
+    "pyarrow": ("convert.lerobot", "episodes.registry"),
     "tensorboard": ("training",),
     "safetensors": ("training", "models"),
     "transformers": ("models.layers.vision", "models.layers.text", "models.pi.prefix"),
     "matplotlib": ("stages.plots",),
+    "boto3": (),
+    "fsspec": (),
+    "s3fs": (),
 }
 
 MAX_FILE_LINES = 400

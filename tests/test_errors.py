@@ -1,6 +1,17 @@
+import difflib
+
 import pytest
 
-from robotrain.errors import MissingPathError, PinError, RobotrainError, UnknownNameError, listing, nearest
+from robotrain.errors import (
+    BrokenEpisodesError,
+    MissingPathError,
+    PinError,
+    RobotrainError,
+    SplitError,
+    UnknownNameError,
+    listing,
+    nearest,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,9 +44,41 @@ def test_storage_errors_are_also_the_built_in_kind() -> None:
 
 
 def test_a_pin_error_holds_every_problem() -> None:
-    error = PinError("flagship", ["a: not there", "b: of another embodiment"], num_pins=5)
+    problems = {"absent": ["a: not there"], "of another embodiment": ["b: human"]}
+    error = PinError("flagship", problems, num_wrong=2, num_pins=5)
+    assert error.problems == ("a: not there", "b: human")
     assert str(error).splitlines() == [
-        "2 of 5 pinned episodes of 'flagship' cannot be used:",
+        "2 of 5 pinned episodes of 'flagship' cannot be used: 1 absent, 1 of another embodiment",
         "  - a: not there",
-        "  - b: of another embodiment",
+        "  - b: human",
     ]
+
+
+def test_a_long_list_of_problems_is_cut_kind_by_kind_so_that_a_rare_one_shows() -> None:
+    problems = {"absent": [f"a{number}" for number in range(41_000)], "deleted": ["d"]}
+    lines = str(PinError("d", problems, num_wrong=41_001, num_pins=41_001, named="held-out")).splitlines()
+    assert lines[0].startswith("41001 of 41001 held-out episodes")
+    assert lines[-2:] == ["  - and 40990 more absent", "  - d"]
+    lines = str(BrokenEpisodesError("d", [f"e{number}" for number in range(30)], 40)).splitlines()
+    assert lines[20:22] == ["  - e19", "  - and 10 more like these"]
+
+
+def test_the_nearest_of_very_many_names_is_looked_for_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"2025-{number:05d}-17-47-54-{number * 7919 % 1_000_000:06d}" for number in range(41_000)]
+    wanted = names[20_123]
+    seen: list[int] = []
+    look = difflib.get_close_matches
+
+    def count(word: str, possibilities: list[str], n: int, cutoff: float) -> list[str]:
+        seen.append(len(possibilities))
+        return look(word, possibilities, n=n, cutoff=cutoff)
+
+    monkeypatch.setattr(difflib, "get_close_matches", count)
+    for place in (0, 7, len(wanted) - 1):
+        assert nearest(wanted[:place] + "x" + wanted[place + 1 :], names) == wanted
+    assert max(seen) <= 300
+
+
+def test_an_overlap_of_a_split_names_the_episodes() -> None:
+    message = str(SplitError(["a", "b"]))
+    assert "2 episodes are both for training and held out for validation: a, b." in message

@@ -1,23 +1,32 @@
 """From a folder and a config to the episodes of a run, split into training and validation.
 
-Knows folders, hashes and what episodes say about themselves; refuses to open an array. Nothing is left out silently: an
-episode that cannot be used stops the run, and every problem is told at once.
+Knows the order: find, look, exclude, filter, pin, limit, split; each step lives elsewhere. Refuses to open an array.
+Nothing is left out silently: an episode that cannot be used stops the run with every problem at once, unless the config
+allows it; what is left out is counted, with its reason.
 """
 
-import random
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from robotrain.episodes.schema import METADATA, SUFFIX, EpisodeFacts, canonical_embodiment, hash_of, read_facts
+from robotrain.episodes.filters import parse_filters
+from robotrain.episodes.pins import MISSING, beyond_limit, named_problems, refuse_problems
+from robotrain.episodes.pool import FILTERED, OTHER_BODY, STRUCTURAL, UNREADABLE, Differs, Pool, Problem, build_pool
+from robotrain.episodes.registry import DELETED, EMPTY_PATH
+from robotrain.episodes.schema import METADATA, SUFFIX, EpisodeFacts, canonical_embodiment, hash_of
+from robotrain.episodes.selection import LeftOut, Selection, SelectionConfig, describe_left_out
+from robotrain.episodes.splits import choose_valid
 from robotrain.errors import (
     BrokenEpisodesError,
     ConfigError,
-    EpisodeError,
     MissingPathError,
     NoEpisodesError,
-    PinError,
+    SplitError,
     listing,
     nearest,
 )
@@ -29,61 +38,18 @@ __all__ = [
     "check_pins",
     "find_episodes",
     "resolve_episodes",
-    "split_hashes",
+    "resolving_once",
     "twin_hashes",
 ]
 
+_BY_RULE = {DELETED: "marked deleted", EMPTY_PATH: "with an empty path", STRUCTURAL: "structural samples"}
+"""By kind of problem that leaves an episode out without asking: how it is counted."""
+_UNASKED = {OTHER_BODY, FILTERED}
+"""Kinds of problems of episodes that were never asked for."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SelectionConfig:
-    """Which episodes a run uses, and how they split."""
+_WHERE = "episodes.where"
 
-    root: str | None = None
-    """Folder of episodes; None takes ROBOTRAIN_DATA_DIR."""
-    embodiment: str | None = None
-    """Take only episodes of this embodiment (vendor names count as the body they stand for); None takes all."""
-    pins: tuple[str, ...] = ()
-    """Take exactly these episodes, named by hash; empty takes all."""
-    valid_ratio: float = 0.2
-    """Share of the episodes kept for validation, at least one; 0 keeps none."""
-    split_seed: int = 42
-    """Seed of the shuffle that splits."""
-    limit: int | None = None
-    """Take at most so many episodes, the first by hash; None takes all."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that select nothing."""
-        if not 0 <= self.valid_ratio < 1:
-            raise ConfigError(f"valid_ratio is {self.valid_ratio}: it must be at least 0 and less than 1.")
-        if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit is {self.limit}: it must be at least 1, or left out.")
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The episodes of a run, each part sorted by hash."""
-
-    train: tuple[EpisodeFacts, ...]
-    valid: tuple[EpisodeFacts, ...]
-    root: Path
-
-    @property
-    def all(self) -> tuple[EpisodeFacts, ...]:
-        """Both parts together, sorted by hash."""
-        return tuple(sorted((*self.train, *self.valid), key=lambda facts: facts.hash))
-
-    def require_valid(self) -> tuple[EpisodeFacts, ...]:
-        """Return the validation episodes, for those who cannot do without.
-
-        Raises:
-            ConfigError: when there are none.
-        """
-        if not self.valid:
-            raise ConfigError(
-                f"There is no episode to validate on: {len(self.train)} in '{self.root}', all for training. "
-                "Add episodes, or set a valid_ratio above 0."
-            )
-        return self.valid
+_RESOLVED: ContextVar[dict[Any, Selection] | None] = ContextVar("resolved", default=None)
 
 
 def find_episodes(root: Path | str) -> tuple[Path, ...]:
@@ -105,39 +71,49 @@ def find_episodes(root: Path | str) -> tuple[Path, ...]:
     return tuple(sorted(found, key=lambda path: (hash_of(path), path.name)))
 
 
-def resolve_episodes(config: SelectionConfig) -> Selection:
+def resolve_episodes(config: SelectionConfig, *, differs: Differs | None = None) -> Selection:
     """Find, check and split the episodes that a config selects: all of one embodiment.
 
+    Args:
+        config: What is asked for.
+        differs: Tells how an episode differs from what was recorded of it; asked of those that are named by hash.
+
     Raises:
-        MissingPathError: when there is no such folder.
-        NoEpisodesError: when nothing is selected.
-        PinError: when pinned episodes cannot be used, with every problem of every pin.
-        BrokenEpisodesError: when episodes cannot be read, with every problem.
-        ConfigError: when episodes are of several embodiments and none is chosen, or one hash stands for two folders.
+        MissingPathError: when there is no such folder, or no such registry.
+        NoEpisodesError: when nothing is selected: which filter left nothing, and what there is.
+        PinError: when episodes named by hash cannot be used, with every problem of every one.
+        BrokenEpisodesError: when more episodes cannot be read than are allowed, with every problem.
+        SplitError: when an episode is pinned and held out.
+        UnknownNameError: for a filter on something that no episode has.
+        ConfigError: when episodes are of several embodiments and none is chosen, one hash stands for two folders, or
+            the split cannot be made.
+        RegistryError, MissingExtraError: of the registry.
     """
-    root = Path(config.root).expanduser() if config.root else data_dir()
-    paths = find_episodes(root)
-    _refuse_twins(paths)
-    selected = _read_pinned(paths, config, root) if config.pins else _read_matching(paths, config, root)
-    selected = selected[: config.limit]
-    _refuse_mixture(selected, root)
-    valid_hashes = set(split_hashes([facts.hash for facts in selected], config.valid_ratio, config.split_seed)[1])
-    return Selection(
-        train=tuple(facts for facts in selected if facts.hash not in valid_hashes),
-        valid=tuple(facts for facts in selected if facts.hash in valid_hashes),
-        root=root,
-    )
+    root = _root(config)
+    resolved = _RESOLVED.get()
+    if resolved is None:
+        return _resolve(config, root, differs)
+    asked = {name: value for name, value in asdict(config).items() if name != "root"}
+    key = (json.dumps(asked, sort_keys=True, default=str), root.resolve(), differs)
+    if key not in resolved:
+        resolved[key] = _resolve(config, root, differs)
+    return resolved[key]
 
 
-def split_hashes(hashes: Iterable[str], valid_ratio: float, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the hashes for training and for validation: sort, shuffle, and the first of them validate.
+@contextmanager
+def resolving_once() -> Iterator[None]:
+    """Let equal configs of one folder resolve once as long as this lasts; blocks within it share what it knows.
 
-    One episode alone is for training: it cannot also tell how well training went.
+    Changes of the folder meanwhile go unseen. Nothing is kept beyond it, and no error.
     """
-    shuffled = sorted(hashes)
-    random.Random(seed).shuffle(shuffled)  # noqa: S311 -- reproducible, not secret
-    wanted = max(1, int(len(shuffled) * valid_ratio)) if valid_ratio > 0 and len(shuffled) > 1 else 0
-    return tuple(sorted(shuffled[wanted:])), tuple(sorted(shuffled[:wanted]))
+    if _RESOLVED.get() is not None:
+        yield
+        return
+    token = _RESOLVED.set({})
+    try:
+        yield
+    finally:
+        _RESOLVED.reset(token)
 
 
 def twin_hashes(paths: Iterable[Path]) -> tuple[str, ...]:
@@ -146,29 +122,133 @@ def twin_hashes(paths: Iterable[Path]) -> tuple[str, ...]:
     return tuple(sorted(each for each, number in counts.items() if number > 1))
 
 
-def check_pins(paths: Sequence[Path], pins: Sequence[str], embodiment: str | None = None) -> dict[str, str]:
-    """Return what is wrong with pinned episodes: by pin, in the order of the pins, one problem each.
+def check_pins(
+    config: SelectionConfig, root: Path | None = None, *, differs: Differs | None = None
+) -> tuple[Problem, ...]:
+    """Return everything that is wrong with the episodes that a config names by hash, without stopping at any.
 
     Args:
-        paths: The episodes there are.
-        pins: Hashes, with or without ``.zarr``.
-        embodiment: What they must be; None allows any.
+        config: With pins, or episodes that are held out.
+        root: The folder of episodes; None takes the config's.
+        differs: As in `resolve_episodes`.
+
+    Raises:
+        As `resolve_episodes` does for what is no problem of an episode.
     """
-    by_hash = {hash_of(path): path for path in paths}
-    problems: dict[str, str] = {}
-    for pin in pins:
-        if hash_of(pin) not in by_hash:
-            close = nearest(hash_of(pin), by_hash)
-            problems[pin] = f"'{pin}' is not there.{f' Did you mean {close!r}?' if close else ''}"
-            continue
-        try:
-            facts = read_facts(by_hash[hash_of(pin)])
-        except EpisodeError as problem:
-            problems[pin] = str(problem)
-            continue
-        if embodiment is not None and facts.embodiment != canonical_embodiment(embodiment):
-            problems[pin] = f"'{pin}' is of embodiment '{facts.embodiment}', not '{canonical_embodiment(embodiment)}'."
-    return problems
+    root = root or _root(config)
+    paths = {hash_of(path): path for path in find_episodes(root)}
+    named = {hash_of(each) for each in (*config.pins, *config.held_out)}
+    pool = build_pool(config, root, [paths[each] for each in sorted(named & set(paths))], named, differs)
+    return tuple(named_problems((*config.pins, *config.held_out), pool, paths))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What a config chooses of a pool."""
+
+    places: list[str]
+    """Hashes, sorted: of what is used, and of what is missing by allowance. A split is drawn over both, so that what is
+    left out moves no other episode to the other side."""
+    used: list[str]
+    left_out: list[LeftOut]
+
+
+def _root(config: SelectionConfig) -> Path:
+    return Path(config.root).expanduser() if config.root else data_dir()
+
+
+def _named(config: SelectionConfig) -> set[str]:
+    return {hash_of(each) for each in (*config.pins, *config.held_out)}
+
+
+def _resolve(config: SelectionConfig, root: Path, differs: Differs | None) -> Selection:
+    paths = find_episodes(root)
+    _refuse_twins(paths)
+    if both := {hash_of(each) for each in config.pins} & {hash_of(each) for each in config.held_out}:
+        raise SplitError(sorted(both))
+    there = {hash_of(path): path for path in paths}
+    looked_at = sorted(_named(config) & set(there)) if config.pins else there
+    pool = build_pool(config, root, [there[each] for each in looked_at], _named(config), differs)
+    chosen = _choose(config, pool, there)
+    _refuse_mixture([pool.facts[each] for each in chosen.used], root)
+    valid = choose_valid(config, pool, chosen.places, chosen.used)
+    left_out = tuple(sorted(chosen.left_out, key=lambda each: each.hash))
+    if not set(chosen.used) - valid:
+        reason = f" {describe_left_out(left_out)}." if left_out else ""
+        raise NoEpisodesError(root, reason=f"None is left to train on: what is chosen validates.{reason}")
+    return Selection(
+        train=tuple(pool.facts[each] for each in chosen.used if each not in valid),
+        valid=tuple(pool.facts[each] for each in chosen.used if each in valid),
+        root=root,
+        left_out=left_out,
+        notes=_notes(pool),
+    )
+
+
+def _choose(config: SelectionConfig, pool: Pool, there: Collection[str]) -> _Chosen:
+    """Return what is asked for and can be used, or is missing by allowance."""
+    names = (*config.pins, *config.held_out)
+    named = _named(config)
+    absent = named - set(there)
+    fit = set(pool.without_problem({UNREADABLE})) | (absent if config.pins else set())
+    places = sorted(fit)[: config.limit]
+    missing = absent | {each for each in places if each not in absent and pool.kinds(each)}
+    is_allowed = len(missing) <= config.allow_missing
+    problems = [
+        problem
+        for problem in (*named_problems(names, pool, there), *beyond_limit(fit, named, config.limit))
+        if not (is_allowed and problem.hash in missing and problem.kind in MISSING)
+    ]
+    how = " and ".join(word for word, given in (("pinned", config.pins), ("held-out", config.held_out)) if given)
+    refuse_problems(problems, pool.root, len(names), how)
+    if not is_allowed:
+        messages = [problem.message for each in sorted(missing) for problem in pool.problems[each]]
+        raise BrokenEpisodesError(pool.root, messages, len(pool.problems))
+    left_out = [*_excluded(pool), *(_missing(each, pool) for each in missing)]
+    used = [each for each in places if each not in missing]
+    if not used:
+        raise NoEpisodesError(pool.root, reason=_why_none(config, pool, left_out))
+    return _Chosen(places, used, left_out)
+
+
+def _excluded(pool: Pool) -> list[LeftOut]:
+    """Return what a rule leaves out of what is asked for."""
+    kinds = {each: pool.kinds(each) for each in pool.problems}
+    return [
+        LeftOut(each, words)
+        for each, its in kinds.items()
+        if not its & _UNASKED and (words := next((words for kind, words in _BY_RULE.items() if kind in its), ""))
+    ]
+
+
+def _missing(episode: str, pool: Pool) -> LeftOut:
+    if episode not in pool.problems:
+        return LeftOut(episode, "not there")
+    return LeftOut(episode, "cannot be read", pool.problems[episode][0].message)
+
+
+def _why_none(config: SelectionConfig, pool: Pool, left_out: Sequence[LeftOut]) -> str:
+    """Return why nothing is chosen: the body, a filter, or everything is left out."""
+    sound = [each for each in sorted(pool.facts) if not pool.kinds(each) & set(_BY_RULE)]
+    bodies = sorted({pool.facts[each].embodiment for each in sound})
+    wanted = canonical_embodiment(config.embodiment or "")
+    if config.embodiment and bodies and wanted not in bodies:
+        close = nearest(wanted, bodies)
+        hint = f" Did you mean '{close}'?" if close else ""
+        return f"None is of embodiment '{wanted}'.{hint} There are: {listing(bodies)}."
+    candidates = [each for each in sound if OTHER_BODY not in pool.kinds(each)]
+    if candidates and all(FILTERED in pool.kinds(each) for each in candidates):
+        return pool.explain_emptiness(candidates, parse_filters(config.where, _WHERE), _WHERE)
+    return f"{describe_left_out(tuple(left_out))}."
+
+
+def _notes(pool: Pool) -> tuple[str, ...]:
+    if pool.registry is None:
+        return ()
+    unlisted = [each for each in pool.problems if each not in pool.registry.rows]
+    if not unlisted:
+        return ()
+    return (f"{len(unlisted)} of {len(pool.problems)} episodes are not in the registry '{pool.registry.path}'",)
 
 
 def _is_episode(path: Path) -> bool:
@@ -182,42 +262,6 @@ def _is_episode(path: Path) -> bool:
 def _refuse_twins(paths: Sequence[Path]) -> None:
     if twice := twin_hashes(paths):
         raise ConfigError(f"Two folders stand for one episode, with and without '.zarr': {listing(twice)}. Remove one.")
-
-
-def _read_pinned(paths: Sequence[Path], config: SelectionConfig, root: Path) -> list[EpisodeFacts]:
-    problems = check_pins(paths, config.pins, config.embodiment)
-    pinned = {hash_of(pin): pin for pin in config.pins}
-    usable = sorted(each for each, pin in pinned.items() if pin not in problems)
-    if config.limit is not None:
-        for dropped in usable[config.limit :]:
-            problems[pinned[dropped]] = f"'{pinned[dropped]}' is beyond the limit of {config.limit} episodes."
-    if problems:
-        raise PinError(str(root), tuple(problems.values()), len(config.pins))
-    by_hash = {hash_of(path): path for path in paths}
-    return [read_facts(by_hash[each]) for each in usable]
-
-
-def _read_matching(paths: Sequence[Path], config: SelectionConfig, root: Path) -> list[EpisodeFacts]:
-    found: list[EpisodeFacts] = []
-    problems: list[str] = []
-    for path in paths:
-        try:
-            found.append(read_facts(path))
-        except EpisodeError as problem:
-            problems.append(str(problem))
-    if problems:
-        raise BrokenEpisodesError(root, problems, len(paths))
-    if config.embodiment is None:
-        return found
-    wanted = canonical_embodiment(config.embodiment)
-    matching = [facts for facts in found if facts.embodiment == wanted]
-    if not matching:
-        there = sorted({facts.embodiment for facts in found})
-        close = nearest(wanted, there)
-        hint = f" Did you mean '{close}'?" if close else ""
-        reason = f"None is of embodiment '{wanted}'.{hint} There are: {listing(there)}."
-        raise NoEpisodesError(root, reason=reason)
-    return matching
 
 
 def _refuse_mixture(selected: Sequence[EpisodeFacts], root: Path) -> None:

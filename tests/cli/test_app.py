@@ -82,7 +82,11 @@ def test_the_version_is_the_package_s() -> None:
 @pytest.mark.parametrize(
     ("problem", "code", "line"),
     [
-        (PinError("d", ["one"], 2), 1, "error: 1 of 2 pinned episodes of 'd' cannot be used:"),
+        (
+            PinError("d", {"absent": ["one"]}, num_wrong=1, num_pins=2),
+            1,
+            "error: 1 of 2 pinned episodes of 'd' cannot be used: 1 absent",
+        ),
         (KeyboardInterrupt(), 130, "error: interrupted"),
         (PermissionError(13, "Permission denied", "/nowhere"), 1, "error: Permission denied '/nowhere'"),
     ],

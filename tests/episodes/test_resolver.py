@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.episodes.resolver import SelectionConfig, find_episodes, resolve_episodes, split_hashes
+from robotrain.episodes.resolver import SelectionConfig, find_episodes, resolve_episodes
+from robotrain.episodes.splits import split_hashes
 from robotrain.errors import (
     BrokenEpisodesError,
     ConfigError,

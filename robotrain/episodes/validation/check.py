@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from robotrain.episodes import resolver
+from robotrain.episodes.pins import ABSENT
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.resolver import SelectionConfig, find_episodes, twin_hashes
+from robotrain.episodes.resolver import SelectionConfig, twin_hashes
 from robotrain.episodes.schema import (
     EpisodeFacts,
     camera_of,
@@ -33,6 +34,7 @@ from robotrain.errors import EpisodeError
 __all__ = ["check_pins", "check_twins", "validate_episode"]
 
 _UNKNOWN_FPS = Fraction(1)
+"""Stands for a rate that is not said, which another check has told; no check may judge by it."""
 
 
 def validate_episode(path: Path | str, *, deep: bool = False) -> tuple[Finding, ...]:
@@ -67,13 +69,12 @@ def validate_episode(path: Path | str, *, deep: bool = False) -> tuple[Finding, 
     broken = {finding.array for finding in storage if finding.severity == "error"}
     sound = tuple(array for array in arrays if array not in broken)
     cameras = tuple(camera for array in sound if (camera := camera_of(array)) is not None)
-    facts = _facts(path, attributes, arrays, num_frames)
-    episode = Episode(facts)
+    episode = Episode(_facts(path, attributes, arrays, num_frames))
     numbers = tuple(check_numbers(episode, sound))
     findings += (*storage, *numbers)
     findings += check_annotations(episode)
     findings += check_cameras(episode, cameras)
-    if deep and facts.fps is not _UNKNOWN_FPS:  # without a rate, no motion can be judged
+    if deep:
         from robotrain.episodes.validation.scans import scan_episode
 
         unreadable = {finding.array for finding in numbers if finding.code == "unreadable-array"}
@@ -96,12 +97,9 @@ def check_pins(config: SelectionConfig, root: Path | str) -> tuple[Finding, ...]
         MissingPathError: when there is no such folder.
         NoEpisodesError: when there is no episode in it.
     """
-    paths = find_episodes(root)
-    there = {hash_of(path) for path in paths}
-    problems = resolver.check_pins(paths, config.pins, config.embodiment)
     return tuple(
-        build_finding("unusable-pin" if hash_of(pin) in there else "missing-pin", hash_of(pin), problem)
-        for pin, problem in problems.items()
+        build_finding("missing-pin" if problem.kind == ABSENT else "unusable-pin", problem.hash, problem.message)
+        for problem in resolver.check_pins(config, Path(root))
     )
 
 
