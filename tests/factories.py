@@ -1,7 +1,14 @@
-"""Tiny episodes for tests, made by the product's own writer: smooth, seeded, in front of the camera."""
+"""Tiny episodes for tests, made by the product's own writer: smooth, seeded, in front of the camera.
 
-from collections.abc import Mapping, Sequence
+At the end a corpus of broken ones: `BROKEN`, each with the code of the finding that is due.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +16,7 @@ import numpy as np
 
 from robotrain.embodiments.layout import Field, Layout
 from robotrain.episodes.schema import (
+    ANNOTATIONS,
     CMD_JOINTS,
     FIELDS,
     HEAD_POSE,
@@ -24,6 +32,36 @@ from robotrain.episodes.schema import (
 )
 from robotrain.episodes.writer import EpisodeWriter
 from robotrain.geometry.rotations import matrix_from_quaternion, matrix_from_ypr, quaternion_from_matrix
+from tests.damage import (
+    Change,
+    Damage,
+    add_times,
+    assign,
+    change_rows,
+    cut,
+    drop_texts,
+    edit,
+    edit_array,
+    freeze,
+    freeze_pictures,
+    hide_all_hands,
+    jpeg,
+    lose_a_chunk,
+    lose_array,
+    mirror_left_hand,
+    repeat_rows,
+    replace_array,
+    scale,
+    set_pictures,
+    set_rows,
+    set_texts,
+    shift,
+    through_a_float,
+    turn_a_row,
+    unlist,
+    without,
+    write_angles,
+)
 
 EVA_CAMERAS = ("front_1", "left_wrist", "right_wrist")
 JOINTS = Layout(
@@ -76,10 +114,12 @@ def make_human_episode(
     missing: Mapping[Side, Sequence[int]] | None = None,
     attributes: Mapping[str, Any] | None = None,
     embodiment: str = "human_bimanual",
+    *,
+    fps: int = 30,
 ) -> Path:
     """Write two hands before a moving head, world frame; hands are rows of zeros where ``missing`` names frames."""
     rng = np.random.default_rng(seed)
-    with EpisodeWriter(path, embodiment=embodiment, fps=30, task_name="fold_clothes", attributes=attributes) as writer:
+    with EpisodeWriter(path, embodiment=embodiment, fps=fps, task_name="fold_clothes", attributes=attributes) as writer:
         writer.add_numbers({HEAD_POSE: smooth_poses(rng, num_frames, centre=(0.0, 0.0, 0.0), turn=0.05)})
         for side, x in zip(SIDES, (-0.15, 0.15), strict=True):
             wrists = smooth_poses(rng, num_frames, centre=(x, 0.1, 0.5))
@@ -178,3 +218,226 @@ def add_halves(writer: EpisodeWriter, num_frames: int) -> None:
     writer.add_span("reach for it", 0, half)
     if num_frames > half:
         writer.add_span("lift it", half, num_frames)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One way in which data are broken."""
+
+    name: str
+    """What is wrong; it begins with the row of the field reports that tells of it, where one does."""
+    code: str
+    """Of the finding that is due."""
+    build: Callable[[Path], Path | None]
+    """Writes a folder of data; returns the damaged episode, or None where the fault is the folder's."""
+    deep: bool = False
+    """Whether only a deep look finds it."""
+
+
+SOUND_FRAMES = 15
+"""Of the episodes that `copy_sound` writes: a second, so that none is found short."""
+_MAKERS: Mapping[str, Callable[..., Path]] = {
+    "eva": make_eva_episode,
+    "human": make_human_episode,
+    "mecka": partial(make_human_episode, size=(16, 9), embodiment="mecka_bimanual"),
+    "toy": make_joint_episode,
+}
+_shelf = tempfile.TemporaryDirectory(prefix="robotrain-sound-")
+_BROKEN_HASH = "2026-01-01-00-00-00-000000"
+
+
+@cache
+def _sound(kind: str) -> Path:
+    return _MAKERS[kind](Path(_shelf.name) / kind, SOUND_FRAMES, fps=SOUND_FRAMES)
+
+
+def copy_sound(path: Path, kind: str = "eva") -> Path:
+    """Write a sound episode (eva, human, mecka or toy), the same each time; cheaper than making one."""
+    return shutil.copytree(_sound(kind), path)
+
+
+def _quick(name: str, code: str, damage: Damage, kind: str = "eva", *, deep: bool = False) -> Broken:
+    def build(root: Path) -> Path:
+        path = copy_sound(root / f"{_BROKEN_HASH}.zarr", kind)
+        damage(path)
+        return path
+
+    return Broken(name, code, build, deep)
+
+
+_deep = partial(_quick, deep=True)
+
+
+def _rows(array: str, change: Change) -> Damage:
+    return lambda path: change_rows(path, array, change)
+
+
+def _write(file: str, content: bytes) -> Damage:
+    return lambda path: (path / file).write_bytes(content)
+
+
+def _pictures(frames: range, content: bytes) -> Damage:
+    return lambda path: set_pictures(path, "front_1", frames, content)
+
+
+def _calibrate(**cameras: Any) -> Damage:
+    return lambda path: edit(path, calibration={"reference_frame": "robot_base", "cameras": cameras})
+
+
+def _lens(**told: Any) -> Damage:
+    return _calibrate(front_1=_LENS | told, left_wrist=_LENS | {"rectified": True}, right_wrist={"K": _MATRIX})
+
+
+_FRONT = "images.front_1"
+_SIZE = (16, 12)
+_POSE = obs_ee_pose("left")
+_GRIPPER = obs_gripper("left")
+_MATRIX = [[9.0, 0.0, 8.0, 0.0], [0.0, 9.0, 6.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
+_PLACEHOLDER = [[16.0, 0.0, 8.0, 0.0], [0.0, 16.0, 6.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
+_IDENTITY = np.eye(4).tolist()
+_LENS = {"K": _MATRIX, "resolution": list(_SIZE), "distortion": [0.2, 0.01, 0.0, 0.0]}
+_NERF = {"fl_x": 9, "fl_y": 9, "cx": 8, "cy": 6, "w": 16, "h": 12}
+_NARROW = Layout((Field("arm", "joint", 2, "", "rad"),)).to_plain()
+
+_BROKEN_ATTRIBUTES = (
+    _quick("B4: the metadata are broken JSON", "not-an-episode", lambda path: cut(path, "zarr.json")),
+    _quick("B22: no metadata", "not-an-episode", lambda path: without(path, "zarr.json")),
+    _quick("B22: two JSON documents", "not-an-episode", _write("zarr.json", b"{}\n{}")),
+    _quick("metadata of Zarr v2", "not-an-episode", _write("zarr.json", b'{"zarr_format": 2}')),
+    _quick("no length", "no-total-frames", lambda path: edit(path, total_frames=None)),
+    _quick("a length in words", "no-total-frames", lambda path: edit(path, total_frames="thirty")),
+    _quick("a length of no frames", "no-total-frames", lambda path: edit(path, total_frames=0)),
+    _quick("no rate", "no-fps", lambda path: edit(path, fps=None)),
+    _quick("a rate of zero", "no-fps", lambda path: edit(path, fps=0)),
+    _quick("no body", "no-embodiment", lambda path: edit(path, embodiment=None)),
+    _quick("A19: a misspelt body", "unknown-embodiment", lambda path: edit(path, embodiment="eva_bimanul")),
+    _quick("one arm", "unsupported-embodiment", lambda path: edit(path, embodiment="yam_left_arm")),
+    _quick("a body in capitals", "embodiment-spelling", lambda path: edit(path, embodiment="YAM_BIMANUAL")),
+    _quick("a robot half described", "bad-fields", lambda path: edit(path, fields={OBS_JOINTS: _NARROW}), "toy"),
+    _quick(
+        "a robot of other columns",
+        "bad-fields",
+        lambda path: edit(path, fields={OBS_JOINTS: _NARROW, CMD_JOINTS: _NARROW}),
+        "toy",
+    ),
+    _quick("no features", "no-features", lambda path: edit(path, features=None)),
+    _quick("a specimen", "structural-sample", lambda path: edit(path, data_status="structural_sample")),
+    _quick("a later schema", "unknown-schema", lambda path: edit(path, schema_version="v4.0")),
+    _quick("C1: shorter than its chunks", "short-episode", lambda path: edit(path, total_frames=10)),
+    _quick("B18: another duration", "duration-mismatch", lambda path: edit(path, duration=2.0)),
+    _quick("a duration in words", "duration-mismatch", lambda path: edit(path, duration="a minute")),
+)
+
+_BROKEN_FILES = (
+    _quick("B7: a listed array never came", "missing-array", lambda path: without(path, cmd_gripper("right"))),
+    _quick("a head that was not tracked", "missing-array", lambda path: lose_array(path, HEAD_POSE), "human"),
+    _quick("a camera never came", "missing-array", lambda path: without(path, "images.left_wrist")),
+    _quick("an array that is not listed", "unlisted-array", lambda path: unlist(path, _POSE)),
+    _quick("metadata of an array are broken", "broken-array", lambda path: cut(path, f"{_POSE}/zarr.json")),
+    _quick("metadata of a group in place of an array's", "broken-array", _write(f"{_POSE}/zarr.json", b"{}")),
+    _quick("B3: more frames promised than there are", "short-array", lambda path: edit(path, total_frames=101)),
+    _quick("B18: one picture too few", "short-array", lambda path: edit_array(path, _FRONT, shape=[14])),
+    _quick("a pose of six numbers", "wrong-width", lambda path: edit_array(path, _POSE, shape=[100, 6])),
+    _quick("a gripper of two numbers", "wrong-width", lambda path: replace_array(path, _GRIPPER, _POSE)),
+    _quick("B1: one of two chunk files is lost", "missing-shard", lose_a_chunk),
+    _quick("B20: a file of no bytes", "missing-shard", _write(f"{_FRONT}/c/0", b"")),
+    _quick("B1: every file of an array is lost", "missing-or-all-fill", lambda path: without(path, f"{_POSE}/c")),
+    _quick("B5: numbers cut short", "unreadable-array", lambda path: cut(path, f"{_POSE}/c/0/0")),
+    _quick("B7: a download not finished", "stray-file", _write(f"{_FRONT}/c/0.part", b"half")),
+    _quick("a chunk beyond the array", "stray-file", _write(f"{_FRONT}/c/7", b"more")),
+    _quick("an empty array in chunks of no rows", "zero-chunk", drop_texts),
+)
+
+_BROKEN_CONTENT = (
+    _quick("no camera", "no-camera", lambda path: [lose_array(path, f"images.{name}") for name in EVA_CAMERAS]),
+    _quick("B5: pictures cut short", "bad-jpeg", lambda path: cut(path, f"{_FRONT}/c/0")),
+    _quick("B20: the first picture is empty", "bad-jpeg", _pictures(range(1), b"")),
+    _quick("the middle picture is no JPEG", "bad-jpeg", _pictures(range(7, 8), b"no JPEG")),
+    _quick("the last picture is cut short", "bad-jpeg", _pictures(range(14, 15), jpeg(_SIZE)[:300])),
+    _quick("the last picture is larger", "image-size", _pictures(range(14, 15), jpeg((32, 24)))),
+    _quick("pictures of another size than stated", "stated-size", _pictures(range(SOUND_FRAMES), jpeg((32, 24)))),
+    _quick("B2: NaN in one frame", "non-finite", _rows(_GRIPPER, assign(3, np.nan))),
+    _quick("B2: infinity in a command", "non-finite", _rows(cmd_ee_pose("left"), assign((3, 0), -np.inf))),
+    _quick("zeros for a hand", "missing-rows", _rows(_POSE, assign(slice(4, 7), 0.0)), "human"),
+    _quick("1e9 for a hand", "missing-rows", _rows(obs_keypoints("left"), assign(slice(4, 7), 1e9)), "human"),
+    _quick("a text that is no JSON", "bad-annotations", lambda path: set_rows(path, ANNOTATIONS, slice(0, 1), b"{")),
+    _quick("a text beyond the end", "bad-annotations", lambda path: set_texts(path, ("x", 0, 16))),
+    _quick("a text that ends before it starts", "bad-annotations", lambda path: set_texts(path, ("x", 9, 3))),
+    _quick("texts never came", "bad-annotations", lambda path: without(path, ANNOTATIONS)),
+    _quick("a last frame named", "inclusive-spans", lambda path: set_texts(path, ("x", 0, 7), ("y", 8, 14))),
+    _quick("texts one frame apart", "inclusive-spans", lambda path: set_texts(path, ("x", 0, 4), ("y", 5, 9))),
+    _quick("a text of one frame", "inclusive-spans", lambda path: set_texts(path, ("x", 0, 4), ("y", 7, 7))),
+    _quick("a text of blanks", "blank-annotation", lambda path: set_texts(path, (" ", 0, 7))),
+    _quick("metadata in a text", "annotation-separator", lambda path: set_texts(path, ("lift | good", 0, 7))),
+    _quick("a text for a third", "annotation-coverage", lambda path: set_texts(path, ("x", 0, 2), ("y", 2, 5))),
+)
+
+_BROKEN_CAMERAS = (
+    _quick("intrinsics of two numbers", "bad-calibration", lambda path: edit(path, intrinsics={"front_1": [1, 2]})),
+    _quick("a sheared pose", "bad-calibration", lambda path: edit(path, extrinsics={"left": [[1.0] * 4] * 4})),
+    _quick("intrinsics of a square", "aspect-ratio", lambda path: edit(path, intrinsics=_NERF | {"h": 16})),
+    _quick("one camera of three", "uncalibrated-camera", _calibrate(front_1={"K": _MATRIX})),
+    _quick("made-up intrinsics", "intrinsics-signature", lambda path: edit(path, intrinsics={"front_1": _PLACEHOLDER})),
+    _quick("a lens with distortion", "distorted-camera", _lens(model="OPENCV", rectified=False)),
+    _quick("a fisheye", "distorted-camera", _lens(model="KANNALA_BRANDT", distortion=[0.0] * 4)),
+    _quick("a strong coefficient", "distorted-camera", lambda path: edit(path, intrinsics=_NERF | {"k1": -0.3})),
+    _quick("a made-up pose", "identity-extrinsics", lambda path: edit(path, extrinsics={"right": _IDENTITY})),
+    _quick("a made-up place", "identity-extrinsics", _lens(ref_T_cam=_IDENTITY)),
+)
+
+_BROKEN_MOTION = (
+    _deep("quaternions of twice the length", "quaternion-norm", _rows(_POSE, scale((slice(4, 9), slice(3, 7)), 2.0))),
+    _deep("C10: angles for a quaternion", "quaternion-norm", _rows(_POSE, write_angles)),
+    _deep("a quaternion changes sign", "quaternion-flip", _rows(_POSE, scale((slice(8, None), slice(3, 7)), -1.0))),
+    _deep("B8: a rotation jumps", "rotation-jump", _rows(_POSE, turn_a_row)),
+    _deep("tracking lost", "position-jump", _rows(_POSE, shift((8, 0), 1.0))),
+    _deep("an angle that wraps", "joint-jump", _rows(OBS_JOINTS, shift((slice(8, None), 0), 2 * np.pi)), "toy"),
+    _deep("B18: a sensor stands still", "frozen-track", lambda path: freeze(path, _POSE)),
+    _deep("no rotation was measured", "degenerate-rotation", _rows(_POSE, assign((..., slice(3, 7)), (1, 0, 0, 0)))),
+    _deep("measured at half the rate", "repeated-rows", _rows(_POSE, repeat_rows)),
+    _deep("a hand mostly out of sight", "mostly-missing", _rows(_POSE, assign(slice(3, 13), 0.0)), "human"),
+    _deep("C6: nothing but missing rows", "no-real-rows", hide_all_hands, "human"),
+    _deep("A21: a gripper in per cent", "gripper-range", _rows(_GRIPPER, scale(..., 100.0))),
+    _deep("B17: a gripper that never moves", "constant-channel", _rows(_GRIPPER, assign(..., 0.5))),
+    _deep("A22: a joint of zeros", "constant-channel", _rows(CMD_JOINTS, assign((..., 1), 0.0)), "toy"),
+    _deep(
+        "a head that looks away", "palm-outside", _rows(HEAD_POSE, assign((..., slice(3, 7)), (0, 0, 1, 0))), "human"
+    ),
+    _deep("a left wrist mirrored twice", "mirrored-left-wrist", mirror_left_hand, "mecka"),
+)
+
+_BROKEN_PICTURES = (
+    _deep("a broken picture among sound ones", "bad-jpeg", _pictures(range(4, 5), jpeg(_SIZE)[:300])),
+    _deep("an empty picture among sound ones", "bad-jpeg", _pictures(range(4, 5), b"")),
+    _deep("a larger picture among others", "image-size", _pictures(range(4, 5), jpeg((32, 24)))),
+    _deep("a camera with its cap on", "blank-picture", _pictures(range(3, 13), jpeg(_SIZE))),
+    _deep("B18: a camera stands still", "repeated-frames", lambda path: freeze_pictures(path, "front_1", range(9, 13))),
+    _deep(
+        "C12: a copy for a lost camera",
+        "twin-cameras",
+        lambda path: replace_array(path, "images.right_wrist", "images.left_wrist"),
+    ),
+)
+
+_BROKEN_TIMES = (
+    _deep("B14: a time runs back", "timestamp-order", add_times(shift(slice(9, None), -(10**9)))),
+    _deep("a time stands still", "timestamp-order", add_times(lambda times: assign(9, times[8])(times))),
+    _deep("frames were dropped", "timestamp-gap", add_times(shift(slice(9, None), 10**8))),
+    _deep("times count from the start", "timestamp-epoch", add_times(shift(..., -1_700_000_000_000_000_000))),
+    _deep("times went through a float", "timestamp-quantum", add_times(through_a_float)),
+    _deep("recorded at half the rate told", "fps-mismatch", add_times(shift(..., 0), step_ns=133_333_333)),
+)
+
+BROKEN: tuple[Broken, ...] = (
+    *_BROKEN_ATTRIBUTES,
+    *_BROKEN_FILES,
+    *_BROKEN_CONTENT,
+    *_BROKEN_CAMERAS,
+    *_BROKEN_MOTION,
+    *_BROKEN_PICTURES,
+    *_BROKEN_TIMES,
+)
+"""Episodes in which one thing is wrong."""
+
+BROKEN_SETS: tuple[Broken, ...] = ()
+"""Folders in which no episode is wrong by itself: what is due, the whole of `stages.validate` tells."""

@@ -29,9 +29,15 @@ class Finding:
 def build_finding(code: str, episode: str, message: str, *, array: str = "", frame: int | None = None) -> Finding:
     """Return a finding with the severity and the hint of its code."""
     told = CODES[code]
-    return Finding(told.severity, code, episode, array, frame, message, told.mend)
+    return Finding(told.severity, code, episode, array, frame, _sentence(message), told.mend)
 
 
 def finding_of_error(code: str, problem: EpisodeError) -> Finding:
     """Return a finding for what the reader complained about."""
     return build_finding(code, problem.episode, problem.problem, array=problem.array, frame=problem.frame)
+
+
+def _sentence(words: str) -> str:
+    """Return words with a capital and a full stop: what libraries complain about comes without."""
+    words = words.strip()
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", "!")) else ".")
