@@ -62,7 +62,7 @@ def _check_jumps(episode: Episode, track: Track, layout: Layout | None) -> Itera
     jumps = changes > _half_turns(track, layout)
     if jumps.any():
         first = int(rows[np.argmax(jumps.any(axis=-1))])
-        named = _named(track, layout, jumps.any(axis=0))
+        named = _named(track, layout, np.any(jumps, axis=0, keepdims=True)[0])
         text = (
             f"{int(jumps.any(axis=-1).sum())} of {len(rows)} steps turn {named} by more than half a turn "
             f"(up to {changes[jumps].max():.3g}), the first from frame {first - 1} to {first}."

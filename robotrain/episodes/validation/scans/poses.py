@@ -142,8 +142,9 @@ def _comparable(track: Track, head: Track | None) -> tuple[np.ndarray, np.ndarra
     if head is None or not _is_hand(track):
         return track.values, track.valid, 0.0
     valid = track.valid & sound_rotations(head)
-    points = np.zeros((len(valid), track.values.shape[1] if is_keypoints(track.name) else 3))
-    world = track.values[valid].reshape(-1, 21, 3) if is_keypoints(track.name) else track.values[valid, None, :3]
+    columns = track.values[valid] if is_keypoints(track.name) else track.values[valid, :3]
     head_from_world = invert(transform_from_pose(head.values[valid]))
-    points[valid] = transform_points(head_from_world, world).reshape(len(world), -1)
+    points = np.zeros((len(valid), columns.shape[1]))
+    moved = transform_points(head_from_world, columns.reshape(len(columns), columns.shape[1] // 3, 3))
+    points[valid] = moved.reshape(columns.shape)
     return points, valid, max(_SAME_PLACE, _ROUNDINGS * max(track.resolution, head.resolution))
