@@ -22,7 +22,6 @@ OF_SETS = {
     "no-baseline",
     "unlisted-episode",
     "unusable-pin",
-    "unverified-change",
 }
 """Codes that no episode has by itself."""
 
