@@ -46,8 +46,8 @@ def film(num: int = 60, start: int = 0) -> list[bytes | EpisodeError]:
 
 
 def look(*cameras: Sequence[bytes | EpisodeError], fps: float | None = 30, **more: object) -> InMemory:
-    names: tuple[str, ...] = ("front_1", "left_wrist", "right_wrist")
-    named = dict(zip(names, cameras, strict=False))
+    named: dict[str, Sequence[bytes | EpisodeError]] = {}
+    named.update(zip(("front_1", "left_wrist", "right_wrist"), cameras, strict=False))
     return InMemory(pictures=named, fps=fps, attributes=more)
 
 
