@@ -1,16 +1,22 @@
 """`robotrain validate-data`: what is wrong with these episodes, and how to mend it."""
 
+import json
+import sys
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from robotrain.cli.options import DATA_HELP, JsonOption, complete_data, print_json, say_next, say_path
+from robotrain.cli.options import DATA_HELP, JsonOption, complete_data, say_next, say_path
+from robotrain.cli.tables import print_table
 from robotrain.console import count, out
 
 if TYPE_CHECKING:
     from robotrain.stages.validate import ValidateReport
 
-EXAMPLE = "robotrain validate-data ~/episodes"
+EXAMPLE = "robotrain validate-data ~/episodes --deep"
 MOST_FINDINGS = 20
 
 
@@ -18,23 +24,32 @@ def validate_data(
     data: Annotated[
         list[str] | None, typer.Argument(help=DATA_HELP, metavar="DATA", autocompletion=complete_data)
     ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Read every byte: digests, every picture, how the numbers move."),
+    ] = False,
     write_manifest: Annotated[
         bool,
-        typer.Option("--write-manifest", help="Write manifest.json, the content digest of every episode, into DATA."),
+        typer.Option("--write-manifest", help="Record every episode's digest as it is, in manifest.json."),
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page with pictures of the episodes that have findings.", metavar="DIR"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check episodes before anything learns from them.
 
-    Reads attributes, lengths, the files behind every array, all numbers, and
-    the first, middle and last image of each camera. Exit code 1 when an
-    episode has an error; warnings alone are fine.
+    Looks at attributes, lengths, the files behind every array, all numbers,
+    and the first, middle and last image of each camera; a second time only at
+    what has changed since. Exit code 1 when an episode has an error; warnings
+    alone are fine. What a code means: robotrain explain CODE.
     """
     from robotrain.stages.validate import ValidateConfig, run
 
-    report = run(ValidateConfig(data=tuple(data or ()), write_manifest=write_manifest))
+    report = run(ValidateConfig(data=tuple(data or ()), deep=deep, write_manifest=write_manifest, html=html))
     if as_json:
-        print_json(report.to_plain())
+        _print_json(report)
     else:
         _show(report)
     if report.num_errors:
@@ -42,23 +57,43 @@ def validate_data(
 
 
 def _show(report: "ValidateReport") -> None:
-    for finding in report.findings[:MOST_FINDINGS]:
+    for finding in islice(report.findings, MOST_FINDINGS):
         style = "red" if finding.severity == "error" else "yellow"
         place = finding.array + (f", frame {finding.frame}" if finding.frame is not None else "")
-        out.print(f"{finding.severity:<8} {finding.code}  {finding.episode}  {place}", style=style, markup=False)
+        words = (f"{finding.severity:<8} {finding.code}", finding.episode, place)
+        out.print("  ".join(word for word in words if word), style=style, markup=False)
         out.print(f"         {finding.message}", markup=False, soft_wrap=True)
-    if len(report.findings) > MOST_FINDINGS:
-        out.print(f"... and {len(report.findings) - MOST_FINDINGS:,} more; --json lists them all")
-    if report.mends:
-        out.print("\nHow to mend:")
-        for code, mend in report.mends.items():
-            out.print(f"  {code}: {mend}", markup=False, soft_wrap=True)
-        out.print()
+    if report.num_findings > MOST_FINDINGS:
+        out.print(f"... and {report.num_findings - MOST_FINDINGS:,} more; --json lists them all")
+    if report.num_findings:
+        _show_codes(report)
     out.print(
         f"{count(report.num_episodes, 'episode')}, {count(report.num_frames, 'frame')}: "
         f"{count(report.num_errors, 'error')}, {count(report.num_warnings, 'warning')}"
     )
-    for path in report.manifests:
-        say_path("manifest", path)
+    for place in report.places:
+        if place.manifest:
+            say_path("manifest", place.manifest)
+        if place.page:
+            say_path("page", place.page)
     if not report.num_errors:
-        say_next("robotrain norm-stats" + "".join(f" {root}" for root in report.named_roots[:1]))
+        say_next("robotrain norm-stats" + "".join(f" {root}" for root in report.named[:1]))
+
+
+def _show_codes(report: "ValidateReport") -> None:
+    from robotrain.episodes.validation.codes import CODES
+
+    print_table(("code", "found"), list(report.num_by_code.items()))
+    out.print("How to mend:")
+    for code in report.num_by_code:
+        out.print(f"  {code}: {CODES[code].mend}", markup=False, soft_wrap=True)
+    out.print()
+
+
+def _print_json(report: "ValidateReport") -> None:
+    """Print the report as JSON, finding by finding: there may be more than memory holds."""
+    head = json.dumps(report.to_plain(), indent=2)[:-2]
+    sys.stdout.write(f'{head},\n  "findings": [')
+    for number, finding in enumerate(report.findings):
+        sys.stdout.write(f"{',' if number else ''}\n    {json.dumps(asdict(finding))}")
+    sys.stdout.write(f"{chr(10) + '  ' if report.num_findings else ''}]\n}}\n")

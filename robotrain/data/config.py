@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from robotrain.data.stats import StatsConfig
 from robotrain.episodes.resolver import SelectionConfig
+from robotrain.episodes.validation.policy import ValidationConfig
 from robotrain.errors import ConfigError
 
 MAX_SECONDS = 60
@@ -21,6 +22,12 @@ class DataConfig:
     """A word for run folders and messages; empty where only a folder was named."""
     episodes: SelectionConfig = field(default_factory=SelectionConfig)
     """Which episodes, and how they split into training and validation."""
+    manifest: str | None = None
+    """File of digests that the episodes must match; None takes ``manifest.json`` of their folder, where it is."""
+    allow_changed: bool = False
+    """Train on episodes that differ from the manifest all the same; which ones, the run records."""
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    """How findings about these episodes are judged."""
     mode: str | None = None
     """Which transforms make actions of the stored arrays; None takes the embodiment's default."""
     seconds: float | None = None

@@ -6,19 +6,29 @@ Knows files and bytes; refuses to know what they mean. A stray file, a lost one 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.schema import hash_of, read_facts
+from robotrain.episodes.fingerprint import list_files
+from robotrain.episodes.schema import hash_of
 from robotrain.errors import EpisodeError, ManifestError, MissingPathError
 from robotrain.files import write_json
 
-__all__ = ["ManifestRow", "compute_digest", "digest_of_arrays", "load_manifest", "manifest_row", "save_manifest"]
+__all__ = [
+    "Content",
+    "ManifestRow",
+    "compute_digest",
+    "digest_of_arrays",
+    "load_manifest",
+    "read_content",
+    "save_manifest",
+]
 
 _SCHEMA_VERSION = 1
 _BLOCK = 1 << 20
+_FILE_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,54 +43,49 @@ class ManifestRow:
     embodiment: str
 
 
-def compute_digest(path: Path | str) -> str:
-    """Return the SHA-256 of an episode's content, in hex.
+@dataclass(frozen=True, slots=True)
+class Content:
+    """All bytes of an episode, in short."""
 
-    Over each file, sorted by the UTF-8 bytes of its relative path with forward slashes: length of the path (8 bytes,
-    little endian), path, length of the file (8 bytes, little endian), bytes.
+    digest: str
+    num_bytes: int
+    files: Mapping[str, tuple[int, str]]
+    """By relative name: bytes, and the first digits of the file's own SHA-256."""
+
+
+def compute_digest(path: Path | str) -> str:
+    """Return the SHA-256 of an episode's content, in hex: see `read_content`."""
+    return read_content(path).digest
+
+
+def read_content(path: Path | str) -> Content:
+    """Read every byte of an episode and return its digest.
+
+    The digest is SHA-256 over each file, sorted by the UTF-8 bytes of its relative path with forward slashes: length of
+    the path (8 bytes, little endian), path, length of the file (8 bytes, little endian), bytes.
 
     Raises:
         MissingPathError: when there is no such folder.
+        EpisodeError: when a file changes while it is read.
     """
     folder = Path(path)
-    if not folder.is_dir():
-        raise MissingPathError(folder, "The episode")
-    return _digest(folder, _files(folder, folder))
+    return _read_files(folder, list_files(folder))
 
 
 def digest_of_arrays(path: Path | str, arrays: Iterable[str]) -> str:
-    """Return the SHA-256, as in `compute_digest`, of the stored files of some arrays only.
+    """Return the SHA-256, as in `read_content`, of the stored files of some arrays only.
 
     Raises:
         EpisodeError: when the episode has no such array.
     """
     folder = Path(path)
-    files: list[tuple[bytes, Path]] = []
+    files: list[tuple[bytes, int, int]] = []
     for array in sorted(set(arrays)):
         if not (folder / array).is_dir():
             raise EpisodeError(hash_of(folder), "there is no such array.", array=array)
-        files += _files(folder, folder / array)
-    return _digest(folder, sorted(files))
-
-
-def manifest_row(path: Path | str) -> ManifestRow:
-    """Return what a manifest keeps of an episode.
-
-    Raises:
-        MissingPathError: when there is no such folder.
-        EpisodeError: when it is no episode.
-    """
-    folder = Path(path)
-    facts = read_facts(folder)
-    files = _files(folder, folder)
-    return ManifestRow(
-        hash=facts.hash,
-        digest=_digest(folder, files),
-        num_files=len(files),
-        num_bytes=sum(file.stat().st_size for _, file in files),
-        num_frames=facts.num_frames,
-        embodiment=facts.embodiment,
-    )
+        prefix = os.fsencode(array) + b"/"
+        files += [(prefix + name, size, modified_ns) for name, size, modified_ns in list_files(folder / array)]
+    return _read_files(folder, sorted(files)).digest
 
 
 def save_manifest(path: Path | str, rows: Sequence[ManifestRow]) -> None:
@@ -116,22 +121,20 @@ def _row(file: Path, entry: Any) -> ManifestRow:
     return ManifestRow(**entry)
 
 
-def _files(root: Path, folder: Path) -> list[tuple[bytes, Path]]:
-    """Return every file below a folder with its path relative to the root, sorted by the bytes of that path."""
-    found = [Path(place) / name for place, _, names in os.walk(folder) for name in names]
-    return sorted((file.relative_to(root).as_posix().encode(), file) for file in found if file.is_file())
-
-
-def _digest(root: Path, files: Sequence[tuple[bytes, Path]]) -> str:
-    digest = hashlib.sha256()
-    for name, file in files:
-        length = file.stat().st_size
-        digest.update(len(name).to_bytes(8, "little") + name + length.to_bytes(8, "little"))
+def _read_files(folder: Path, files: Sequence[tuple[bytes, int, int]]) -> Content:
+    """Read files, each (relative name, bytes, time of change), of a folder."""
+    whole = hashlib.sha256()
+    told: dict[str, tuple[int, str]] = {}
+    for name, length, _ in files:
+        whole.update(len(name).to_bytes(8, "little") + name + length.to_bytes(8, "little"))
+        own = hashlib.sha256()
         read = 0
-        with file.open("rb") as stream:
+        with (folder / os.fsdecode(name)).open("rb") as stream:
             while block := stream.read(_BLOCK):
-                digest.update(block)
+                whole.update(block)
+                own.update(block)
                 read += len(block)
         if read != length:
-            raise EpisodeError(hash_of(root), f"the file '{name.decode()}' changed while it was read.")
-    return digest.hexdigest()
+            raise EpisodeError(hash_of(folder), f"the file '{os.fsdecode(name)}' changed while it was read.")
+        told[os.fsdecode(name)] = (length, own.hexdigest()[:_FILE_DIGITS])
+    return Content(whole.hexdigest(), sum(length for _, length, _ in files), told)

@@ -41,7 +41,8 @@ def take_fingerprint(folder: Path | str) -> Fingerprint:
 def list_files(folder: Path | str) -> list[tuple[bytes, int, int]]:
     """Return every file below a folder: path relative to it (UTF-8, forward slashes), bytes, time of change in ns.
 
-    Sorted by the bytes of the path. Links are followed; one that leads nowhere is no file.
+    Sorted by the bytes of the path. A link to a file counts as that file, unless it leads nowhere; a link to a folder
+    is not followed.
 
     Raises:
         MissingPathError: when there is no such folder.
@@ -55,7 +56,7 @@ def list_files(folder: Path | str) -> list[tuple[bytes, int, int]]:
         with os.scandir(place) as children:
             for child in children:
                 name = prefix + child.name
-                if child.is_dir():
+                if child.is_dir(follow_symlinks=False):
                     open_folders.append((child.path, name + b"/"))
                 elif child.is_file():
                     status = child.stat()

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 
 from robotrain import console
 from robotrain.cache import cache_file
+from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.fingerprint import Fingerprint, take_fingerprint
 from robotrain.episodes.schema import EpisodeFacts, facts_from, hash_of, list_arrays, read_attributes
 from robotrain.errors import EpisodeError
@@ -25,7 +26,7 @@ from robotrain.files import sha256_of_json
 
 __all__ = ["BATCH", "Entry", "Found", "Index", "Record", "batches", "open_index", "read_entries"]
 
-BATCH = 256
+BATCH = 128
 """Episodes looked at between two writes: what an interrupt loses, and what is held in memory."""
 _THREADS = 8
 """Threads that ask the file system: on a network's, each question waits."""
@@ -72,6 +73,11 @@ class Entry:
     def hash(self) -> str:
         """The identity of the episode."""
         return hash_of(self.path)
+
+    def manifest_row(self, digest: str) -> ManifestRow:
+        """Return what a manifest keeps of an episode of this digest."""
+        seen = self.fingerprint
+        return ManifestRow(self.hash, digest, seen.num_files, seen.num_bytes, self.num_frames, self.embodiment)
 
     @cached_property
     def facts(self) -> EpisodeFacts | None:

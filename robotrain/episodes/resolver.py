@@ -36,13 +36,14 @@ __all__ = [
     "Selection",
     "SelectionConfig",
     "check_pins",
+    "find_chosen",
     "find_episodes",
     "resolve_episodes",
     "resolving_once",
     "twin_hashes",
 ]
 
-_BY_RULE = {DELETED: "marked deleted", EMPTY_PATH: "with an empty path", STRUCTURAL: "structural samples"}
+_BY_RULE = {DELETED: "marked deleted", EMPTY_PATH: "with an empty path", STRUCTURAL: "marked structural"}
 """By kind of problem that leaves an episode out without asking: how it is counted."""
 _UNASKED = {OTHER_BODY, FILTERED}
 """Kinds of problems of episodes that were never asked for."""
@@ -142,6 +143,22 @@ def check_pins(
     return tuple(named_problems((*config.pins, *config.held_out), pool, paths))
 
 
+def find_chosen(config: SelectionConfig) -> tuple[Path, ...]:
+    """Return the episodes that a config is about, whether or not they can be used, sorted by hash.
+
+    Raises:
+        As `resolve_episodes` does for what is no problem of an episode.
+    """
+    root = _root(config)
+    paths = find_episodes(root)
+    if config.pins:
+        paths = tuple(path for path in paths if hash_of(path) in _named(config))
+    if config.embodiment is None and not config.where and config.registry is None:
+        return paths
+    pool = build_pool(config, root, paths, (), None)
+    return tuple(path for path in paths if not pool.kinds(hash_of(path)) & {*_UNASKED, DELETED, EMPTY_PATH})
+
+
 @dataclass(frozen=True)
 class _Chosen:
     """What a config chooses of a pool."""
@@ -196,7 +213,7 @@ def _choose(config: SelectionConfig, pool: Pool, there: Collection[str]) -> _Cho
     is_allowed = len(missing) <= config.allow_missing
     problems = [
         problem
-        for problem in (*named_problems(names, pool, there), *beyond_limit(fit, named, config.limit))
+        for problem in (*named_problems(names, pool, there), *beyond_limit(fit, named - absent, config.limit))
         if not (is_allowed and problem.hash in missing and problem.kind in MISSING)
     ]
     how = " and ".join(word for word, given in (("pinned", config.pins), ("held-out", config.held_out)) if given)
@@ -215,7 +232,7 @@ def _excluded(pool: Pool) -> list[LeftOut]:
     """Return what a rule leaves out of what is asked for."""
     kinds = {each: pool.kinds(each) for each in pool.problems}
     return [
-        LeftOut(each, words)
+        LeftOut(each, words, is_missing=False)
         for each, its in kinds.items()
         if not its & _UNASKED and (words := next((words for kind, words in _BY_RULE.items() if kind in its), ""))
     ]

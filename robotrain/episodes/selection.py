@@ -91,6 +91,8 @@ class LeftOut:
     """In few words, the same for all of a kind: "marked deleted", "cannot be read"."""
     detail: str = ""
     """What else is known of this one."""
+    is_missing: bool = True
+    """Whether `SelectionConfig.allow_missing` had to allow it; else a rule leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,11 @@ class Selection:
         """What to warn of: how many episodes are left out, why, and which where they are few."""
         return (*([describe_left_out(self.left_out)] if self.left_out else []), *self.notes)
 
+    @property
+    def num_missing(self) -> int:
+        """Number of episodes left out that the allowance had to allow."""
+        return sum(each.is_missing for each in self.left_out)
+
     def require_valid(self) -> tuple[EpisodeFacts, ...]:
         """Return the validation episodes, for those who cannot do without.
 
@@ -137,23 +144,24 @@ class Selection:
             )
         return self.valid
 
-    def without(self, reasons: Mapping[str, str]) -> "Selection":
-        """Return the selection without some episodes; the others stay on their side of the split.
+    def without(self, details: Mapping[str, str], reason: str = "unsound") -> "Selection":
+        """Return the selection without some episodes, as missing; the others stay on their side of the split.
 
         Args:
-            reasons: By hash, which must be of the selection: why, in few words.
+            details: By hash, which must be of the selection: what is wrong with each.
+            reason: What they have in common, in few words that follow a number.
 
         Raises:
             NoEpisodesError: when no episode is left to train on.
         """
-        strangers = set(reasons) - {facts.hash for facts in (*self.train, *self.valid)}
+        strangers = set(details) - {facts.hash for facts in (*self.train, *self.valid)}
         assert not strangers, f"not of this selection: {sorted(strangers)}"  # noqa: S101 -- a mistake of the caller
-        left_out = (*self.left_out, *(LeftOut(each, reason) for each, reason in reasons.items()))
+        left_out = (*self.left_out, *(LeftOut(each, reason, detail) for each, detail in details.items()))
         left_out = tuple(sorted(left_out, key=lambda each: each.hash))
-        train = tuple(facts for facts in self.train if facts.hash not in reasons)
+        train = tuple(facts for facts in self.train if facts.hash not in details)
         if not train and self.train:
             raise NoEpisodesError(self.root, reason=f"None is left to train on: {describe_left_out(left_out)}.")
-        valid = tuple(facts for facts in self.valid if facts.hash not in reasons)
+        valid = tuple(facts for facts in self.valid if facts.hash not in details)
         return replace(self, train=train, valid=valid, left_out=left_out)
 
 

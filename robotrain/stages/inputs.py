@@ -5,17 +5,39 @@ Knows names and order; refuses to read a number. Shared by the stages that open 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from robotrain.config import Layer, config_names, is_path, load_named
+from robotrain.config import SUFFIXES, Layer, config_names, is_path, load_named
 from robotrain.data.config import DataConfig
 from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.embodiment import PolicyInterface
+from robotrain.episodes.baseline import MANIFEST, baseline_of, changed_files, read_manifest
+from robotrain.episodes.digest import ManifestRow
+from robotrain.episodes.index import Entry
+from robotrain.episodes.registry import find_registry
 from robotrain.episodes.resolver import Selection, resolve_episodes
 from robotrain.episodes.schema import METADATA, SUFFIX, EpisodeFacts
 from robotrain.errors import ConfigError, MissingPathError, UnknownNameError
 from robotrain.files import data_dir
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Tells how an episode differs from what a manifest says of it."""
+
+    manifest: Path
+
+    def __call__(self, entry: Entry) -> str:
+        """Return the difference in words, empty where there is none."""
+        baseline = baseline_of(self._rows.get(entry.hash), None)
+        change = changed_files(entry, baseline) if baseline else None
+        return change.message if change else ""
+
+    @cached_property
+    def _rows(self) -> dict[str, ManifestRow]:
+        return read_manifest(self.manifest)
 
 
 @dataclass(frozen=True)
@@ -48,8 +70,10 @@ def data_layers(spec: str | None) -> tuple[Layer, ...]:
         else:
             episodes = {"root": str(path.resolve())}
         return (default, Layer(spec, {"name": path.resolve().name.removesuffix(SUFFIX), "episodes": episodes}))
-    if spec in config_names("data") or spec.endswith((".yaml", ".yml")):
-        return (default, load_named("data", spec))
+    if spec in config_names("data") or spec.endswith(SUFFIXES):
+        beside = manifest_beside(spec)
+        known = (Layer(str(beside), {"manifest": str(beside.resolve())}),) if beside and beside.is_file() else ()
+        return (default, *known, load_named("data", spec))
     if path.is_file():
         raise ConfigError(f"'{spec}' is a file; data is a folder of episodes, a YAML file or a name in configs/data.")
     if is_path(spec):
@@ -57,15 +81,35 @@ def data_layers(spec: str | None) -> tuple[Layer, ...]:
     raise UnknownNameError("data", spec, config_names("data"), where="configs/data, and no folder has this name")
 
 
+def manifest_beside(spec: str | None) -> Path | None:
+    """Return where the manifest of a YAML file lies, whether or not it is there; None for anything else."""
+    if spec is None or not spec.endswith(SUFFIXES):
+        return None
+    file = Path(spec).expanduser()
+    return file.with_name(f"{file.stem}.{MANIFEST}")
+
+
+def manifest_path(spec: str | None, data: DataConfig) -> Path:
+    """Return the manifest of some data: the one that the config names, beside a YAML file, or in the folder."""
+    if data.manifest is not None:
+        return Path(data.manifest).expanduser()
+    return manifest_beside(spec) or Path(data.episodes.root or "") / MANIFEST
+
+
 def with_root(config: DataConfig) -> DataConfig:
     """Return the config with the folder of episodes filled in: absolute, ROBOTRAIN_DATA_DIR where it names none.
+
+    The registry becomes absolute too, so that a run's config means the same from anywhere.
 
     Raises:
         ConfigError: when neither names a folder.
     """
     root = Path(config.episodes.root).expanduser() if config.episodes.root else data_dir()
     name = config.name or root.resolve().name
-    return replace(config, name=name, episodes=replace(config.episodes, root=str(root.resolve())))
+    registry = config.episodes.registry
+    if registry is not None:
+        registry = str(find_registry(registry, root).resolve())
+    return replace(config, name=name, episodes=replace(config.episodes, root=str(root.resolve()), registry=registry))
 
 
 def resolve_inputs(config: DataConfig, *, horizon: int) -> Inputs:
@@ -78,7 +122,11 @@ def resolve_inputs(config: DataConfig, *, horizon: int) -> Inputs:
     Raises:
         RobotrainError: of the resolver, the catalog or the pipeline, naming what does not fit.
     """
-    return build_inputs(resolve_episodes(with_root(config).episodes), config, horizon=horizon)
+    config = with_root(config)
+    selection = resolve_episodes(
+        config.episodes, differs=None if config.allow_changed else Recorded(manifest_path(None, config))
+    )
+    return build_inputs(selection, config, horizon=horizon)
 
 
 def build_inputs(selection: Selection, config: DataConfig, *, horizon: int) -> Inputs:

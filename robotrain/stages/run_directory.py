@@ -9,7 +9,7 @@ Knows paths; refuses to know models.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,15 +17,15 @@ from itertools import count
 from pathlib import Path
 
 from robotrain.console import track
-from robotrain.episodes.digest import ManifestRow, load_manifest, manifest_row
+from robotrain.episodes.baseline import MANIFEST
+from robotrain.episodes.index import open_index
 from robotrain.episodes.resolver import Selection
-from robotrain.episodes.schema import EpisodeFacts
+from robotrain.episodes.validation.survey import record_contents
 from robotrain.errors import ManifestError, MissingPathError
 from robotrain.files import log_dir, write_json
 
 CONFIG = "config.yaml"
 STATS = "stats.json"
-MANIFEST = "manifest.json"
 CHECKPOINTS = "checkpoints"
 LAST = f"{CHECKPOINTS}/last.ckpt"
 EVAL = "eval"
@@ -96,19 +96,28 @@ def run_of(checkpoint: Path) -> Path | None:
     return folder if checkpoint.parent.name == CHECKPOINTS and (folder / MANIFEST).is_file() else None
 
 
-def save_split(run_dir: Path, selection: Selection) -> None:
-    """Write ``manifest.json``: which episodes, what they were to the byte, and which of them are trained on.
+def save_split(run_dir: Path, selection: Selection, differs: Mapping[str, str] | None = None) -> None:
+    """Write ``manifest.json``: which episodes, what they were to the byte, which are trained on, which were left out.
 
-    Digests are taken over from the data's own manifest for episodes of the same number of files and bytes.
+    Digests are taken over from the index for episodes that have not changed since; others are computed and recorded.
+
+    Args:
+        run_dir: the run.
+        selection: its episodes.
+        differs: by hash, how an episode differs from the data's manifest, where it was trained on all the same.
     """
-    known = _known_rows(selection.root)
-    rows = track(selection.all, "digest", total=len(selection.all), unit="episodes")
+    with open_index(selection.root) as index:
+        paths = [facts.path for facts in selection.all]
+        rows = track(record_contents(index, paths), "digest", total=len(paths), unit="episodes")
+        episodes = [asdict(row) for row in rows]
     manifest = {
         "schema_version": 1,
         "root": str(selection.root),
         "train": [facts.hash for facts in selection.train],
         "valid": [facts.hash for facts in selection.valid],
-        "episodes": [asdict(_row(facts, known.get(facts.hash))) for facts in rows],
+        "left_out": {each.hash: ": ".join(filter(None, (each.reason, each.detail))) for each in selection.left_out},
+        "differs": dict(differs or {}),
+        "episodes": episodes,
     }
     write_json(run_dir / MANIFEST, manifest)
 
@@ -128,15 +137,3 @@ def load_split(run_dir: Path) -> Split:
         return Split(Path(told["root"]), tuple(told["train"]), tuple(told["valid"]))
     except (ValueError, KeyError, TypeError) as problem:
         raise ManifestError(path, f"it is no manifest of a run: {problem!r}.") from None
-
-
-def _known_rows(root: Path) -> dict[str, ManifestRow]:
-    path = root / MANIFEST
-    return {row.hash: row for row in load_manifest(path)} if path.is_file() else {}
-
-
-def _row(facts: EpisodeFacts, known: ManifestRow | None) -> ManifestRow:
-    files = [path for path in facts.path.rglob("*") if path.is_file()] if known else []
-    if known and (len(files), sum(path.stat().st_size for path in files)) == (known.num_files, known.num_bytes):
-        return known
-    return manifest_row(facts.path)

@@ -28,8 +28,8 @@ from robotrain.stages.run_directory import (
     load_split,
     save_split,
 )
+from robotrain.stages.soundness import require_sound
 from robotrain.stages.stats import load_stats
-from robotrain.stages.validate import require_sound
 from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
 from robotrain.training.module import PolicyModule, Subject, build_module
 from robotrain.training.normalizer import Affine
@@ -136,7 +136,10 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     inputs = resolve_inputs(config.data, horizon=config.arch.horizon)
     if not inputs.selection.valid:
         warn("only one episode: it is trained on, and nothing is held out to validate with")
-    require_sound(inputs.selection.all, inputs.selection.root)
+    sound = require_sound(inputs.selection, config.data)
+    inputs = replace(inputs, selection=sound.selection)
+    for remark in inputs.selection.remarks:
+        warn(remark)
     stats, _ = load_stats(inputs, config.data.stats)
     module = _build(config, inputs, stats)
     loaders = _data_module(config, inputs)
@@ -150,7 +153,8 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
         or create_run_directory(config.name or config.data.name, config.description or config.arch.name, log_dir)
     )
     if shared is None:
-        _describe(run_dir, config, inputs, stats)
+        _describe(run_dir, config, stats)
+        save_split(run_dir, sound.selection, sound.differs)
     say(f"Training {config.arch.name} on {count(len(inputs.selection.train), 'episode')}: {run_dir}")
     try:
         with announced(run_dir):
@@ -211,8 +215,7 @@ def _data_module(config: TrainConfig, inputs: Inputs) -> EpisodesDataModule:
     )
 
 
-def _describe(run_dir: Path, config: TrainConfig, inputs: Inputs, stats: Stats) -> None:
+def _describe(run_dir: Path, config: TrainConfig, stats: Stats) -> None:
     save_config(run_dir / CONFIG, config)
     save_provenance(run_dir)
     write_json(run_dir / STATS, stats.to_plain())
-    save_split(run_dir, inputs.selection)

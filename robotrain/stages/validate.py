@@ -1,20 +1,28 @@
-"""Stage: what is wrong with episodes. Reads episodes; writes nothing but a manifest, where asked."""
+"""Stage: what is wrong with episodes.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+Reads episodes; writes what it learned into the index and, where asked, a manifest and a page.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from robotrain.config import compose
-from robotrain.console import track
+from robotrain.console import count, track
 from robotrain.data.config import DataConfig
-from robotrain.episodes.digest import manifest_row, save_manifest
-from robotrain.episodes.resolver import SelectionConfig, find_episodes
-from robotrain.episodes.schema import EpisodeFacts, hash_of, read_facts
-from robotrain.episodes.validation import Finding, check_pins, check_twins, validate_episode
-from robotrain.errors import EpisodeError, UnsoundEpisodesError
-from robotrain.stages.inputs import data_layers, with_root
-from robotrain.stages.run_directory import MANIFEST
+from robotrain.episodes.baseline import MANIFEST, read_manifest
+from robotrain.episodes.digest import ManifestRow, save_manifest
+from robotrain.episodes.index import Index, open_index
+from robotrain.episodes.resolver import find_chosen, find_episodes
+from robotrain.episodes.schema import hash_of
+from robotrain.episodes.validation import CODES, Finding, check_pins, check_twins
+from robotrain.episodes.validation.findings import build_finding
+from robotrain.episodes.validation.log import FindingLog
+from robotrain.episodes.validation.policy import judge
+from robotrain.episodes.validation.survey import equal_contents, survey
+from robotrain.errors import ManifestError
+from robotrain.stages.inputs import data_layers, manifest_path, with_root
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,46 +31,102 @@ class ValidateConfig:
 
     data: tuple[str, ...] = ()
     """Each a folder of episodes, one episode, a name in configs/data or a YAML file; empty: ROBOTRAIN_DATA_DIR."""
+    deep: bool = False
+    """Read every byte: digests, every picture, how the numbers move."""
     write_manifest: bool = False
-    """Write ``manifest.json`` with every episode's digest into each folder."""
+    """Take the episodes as they are, and write their digests into a manifest."""
+    html: Path | None = None
+    """Folder for a page with a strip of pictures of every episode that has findings; None writes none."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One folder of episodes, as far as it is to be checked."""
+
+    data: DataConfig
+    root: Path
+    paths: tuple[Path, ...]
+    is_whole: bool
+    """Whether these are all episodes of the folder."""
+    manifest: Path
+
+    @property
+    def owns_manifest(self) -> bool:
+        """Whether the manifest is of these episodes alone, and not of the whole folder."""
+        return self.is_whole or self.manifest != self.root / MANIFEST
+
+
+@dataclass(frozen=True)
+class PlaceReport:
+    """What was found in one folder."""
+
+    root: Path
+    findings: FindingLog
+    num_episodes: int
+    num_frames: int
+    manifest: Path | None
+    """Where digests were written."""
+    page: Path | None
+    """Where findings are shown with pictures."""
 
 
 @dataclass(frozen=True)
 class ValidateReport:
     """What was found."""
 
-    findings: tuple[Finding, ...]
-    """Errors first."""
-    num_episodes: int
-    num_frames: int
-    manifests: tuple[Path, ...]
-    named_roots: tuple[str, ...]
+    places: tuple[PlaceReport, ...]
+    deep: bool
+    named: tuple[str, ...]
     """What the user named, as typed."""
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """The findings, folder by folder, each's errors first."""
+        return (finding for place in self.places for finding in place.findings)
+
+    @property
+    def num_findings(self) -> int:
+        """Number of all findings."""
+        return self.num_errors + self.num_warnings
 
     @property
     def num_errors(self) -> int:
         """Number of findings that must be mended before training."""
-        return sum(finding.severity == "error" for finding in self.findings)
+        return sum(place.findings.num_errors for place in self.places)
 
     @property
     def num_warnings(self) -> int:
         """Number of findings to know about."""
-        return len(self.findings) - self.num_errors
+        return sum(place.findings.num_warnings for place in self.places)
 
     @property
-    def mends(self) -> Mapping[str, str]:
-        """By code that was found: how to mend it."""
-        return {finding.code: finding.hint for finding in self.findings}
+    def num_by_code(self) -> Mapping[str, int]:
+        """How often each code was found, in the order of the table of codes."""
+        return {
+            code: number for code in CODES if (number := sum(place.findings.num_by_code[code] for place in self.places))
+        }
+
+    @property
+    def num_episodes(self) -> int:
+        """Number of episodes that were checked."""
+        return sum(place.num_episodes for place in self.places)
+
+    @property
+    def num_frames(self) -> int:
+        """Number of their frames."""
+        return sum(place.num_frames for place in self.places)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return plain data for JSON: all but the findings, which may be too many to hold."""
         return {
             "episodes": self.num_episodes,
             "frames": self.num_frames,
+            "deep": self.deep,
             "errors": self.num_errors,
             "warnings": self.num_warnings,
-            "findings": [asdict(finding) for finding in self.findings],
-            "manifests": [str(path) for path in self.manifests],
+            "codes": dict(self.num_by_code),
+            "manifests": [str(place.manifest) for place in self.places if place.manifest],
+            "pages": [str(place.page) for place in self.places if place.page],
         }
 
 
@@ -71,57 +135,91 @@ def run(config: ValidateConfig) -> ValidateReport:
 
     Raises:
         MissingPathError, NoEpisodesError: when there is nothing to check.
+        WorkerDiedError: when a process that shares the work is killed.
     """
     places = [_find(spec) for spec in config.data or (None,)]
-    findings: list[Finding] = []
-    manifests: list[Path] = []
-    for selection, paths in places:
-        root = Path(selection.root or "")
-        found = [*(check_pins(selection, root) if selection.pins else ()), *check_twins(paths)]
-        for path in track(paths, "validate", total=len(paths), unit="episodes"):
-            found += validate_episode(path)
-        if config.write_manifest and not any(finding.severity == "error" for finding in found):
-            manifests.append(root / MANIFEST)
-            rows = [manifest_row(path) for path in track(paths, "digest", total=len(paths), unit="episodes")]
-            save_manifest(manifests[-1], rows)
-        findings += found
-    paths = [path for _, found in places for path in found]
-    errors_first = sorted(findings, key=lambda finding: finding.severity != "error")
-    num_frames = sum(_num_frames(path) for path in paths)
-    return ValidateReport(tuple(errors_first), len(paths), num_frames, tuple(manifests), config.data)
+    reports = tuple(_check(place, config, _page_folder(config.html, places, place)) for place in places)
+    return ValidateReport(reports, config.deep, config.data)
 
 
-def require_sound(facts: Sequence[EpisodeFacts], root: Path) -> None:
-    """Check episodes before a training.
-
-    Raises:
-        UnsoundEpisodesError: when any has an error; warnings pass.
-    """
-    first: dict[str, Finding] = {}
-    for each in track(facts, "validate", total=len(facts), unit="episodes"):
-        for finding in validate_episode(each.path):
-            if finding.severity == "error":
-                first.setdefault(each.hash, finding)
-    if first:
-        worst = next(iter(first.values()))
-        place = f", array '{worst.array}'" if worst.array else ""
-        raise UnsoundEpisodesError(
-            root,
-            f"episode '{worst.episode}'{place}: {worst.message}",
-            num_unsound=len(first),
-            num_episodes=len(facts),
-        )
+def _find(spec: str | None) -> Place:
+    data = with_root(compose(DataConfig, data_layers(spec)))
+    root = Path(data.episodes.root or "")
+    chosen = find_chosen(data.episodes)
+    is_whole = len(chosen) == len(find_episodes(root))
+    return Place(data, root, chosen, is_whole=is_whole, manifest=manifest_path(spec, data))
 
 
-def _find(spec: str | None) -> tuple[SelectionConfig, tuple[Path, ...]]:
-    selection = with_root(compose(DataConfig, data_layers(spec))).episodes
-    paths = find_episodes(selection.root or "")
-    pins = {hash_of(pin) for pin in selection.pins}
-    return selection, tuple(path for path in paths if not pins or hash_of(path) in pins)
+def _page_folder(html: Path | None, places: list[Place], place: Place) -> Path | None:
+    """Return where the page of a place goes: each in a folder of its own where there are several."""
+    if html is None or len(places) == 1:
+        return html
+    return html / f"{places.index(place) + 1}_{place.root.name}"
 
 
-def _num_frames(path: Path) -> int:
+def _check(place: Place, config: ValidateConfig, page: Path | None) -> PlaceReport:
+    """Check one folder of episodes."""
+    log = FindingLog()
+    rows: dict[str, ManifestRow] = {}
+    num_frames = num_unrecorded = 0
+    with open_index(place.root) as index:
+        recorded = {} if config.write_manifest else _read_manifest(place, log)
+        checked = survey(index, place.paths, manifest=recorded, deep=config.deep, record=config.write_manifest)
+        for each in track(checked, "validate", total=len(place.paths), unit="episodes"):
+            num_frames += each.entry.num_frames
+            num_unrecorded += not each.has_baseline
+            _add(log, each.findings, place)
+            if each.content is not None and not each.entry.problem:
+                rows[each.entry.hash] = each.entry.manifest_row(each.content.digest)
+        _add(log, _of_the_folder(place, index, recorded), place)
+        if num_unrecorded and not config.write_manifest and not config.deep:
+            text = f"No digest of {num_unrecorded} of {count(len(place.paths), 'episode')} was ever recorded."
+            _add(log, [build_finding("no-baseline", "", text)], place)
+    written = config.write_manifest and not log.num_errors
+    if written:
+        _write_manifest(place, rows)
+    shown = _write_page(page, place, log, num_frames)
+    return PlaceReport(place.root, log, len(place.paths), num_frames, place.manifest if written else None, shown)
+
+
+def _add(log: FindingLog, findings: Iterable[Finding], place: Place) -> None:
+    for finding in judge(findings, place.data.validation):
+        log.add(finding)
+
+
+def _read_manifest(place: Place, log: FindingLog) -> dict[str, ManifestRow]:
     try:
-        return read_facts(path).num_frames
-    except EpisodeError:  # found by a check already
-        return 0
+        return read_manifest(place.manifest)
+    except ManifestError as problem:
+        _add(log, [build_finding("bad-manifest", "", str(problem))], place)
+        return {}
+
+
+def _of_the_folder(place: Place, index: Index, recorded: Mapping[str, ManifestRow]) -> Iterator[Finding]:
+    """Yield what is wrong with the folder as a whole: pins, twins, and what the manifest knows beside."""
+    if place.data.episodes.pins or place.data.episodes.held_out:
+        yield from check_pins(place.data.episodes, place.root)
+    yield from check_twins(place.paths)
+    there = {hash_of(path) for path in place.paths}
+    if place.owns_manifest:
+        for lost in sorted(recorded.keys() - there):
+            yield build_finding("lost-episode", lost, f"'{place.manifest.name}' names it.")
+    for unlisted in sorted(there - recorded.keys()) if recorded else ():
+        yield build_finding("unlisted-episode", unlisted, f"'{place.manifest.name}' does not name it.")
+    if place.is_whole:
+        index.forget_all_but(place.paths)
+    yield from equal_contents(index)
+
+
+def _write_manifest(place: Place, rows: Mapping[str, ManifestRow]) -> None:
+    """Write what was read; a manifest of the whole folder keeps its rows of other episodes."""
+    others: Mapping[str, ManifestRow] = {} if place.owns_manifest else read_manifest(place.manifest)
+    save_manifest(place.manifest, tuple({**others, **rows}.values()))
+
+
+def _write_page(folder: Path | None, place: Place, log: FindingLog, num_frames: int) -> Path | None:
+    if folder is None:
+        return None
+    from robotrain.viz.findings_page import write_findings_page
+
+    return write_findings_page(folder, log, root=place.root, num_episodes=len(place.paths), num_frames=num_frames)

@@ -1,5 +1,6 @@
 import hashlib
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from robotrain.episodes.digest import (
     compute_digest,
     digest_of_arrays,
     load_manifest,
-    manifest_row,
+    read_content,
     save_manifest,
 )
 from robotrain.errors import EpisodeError, ManifestError, MissingPathError
@@ -100,16 +101,17 @@ def test_the_digest_of_all_arrays_and_nothing_beside_is_the_digest(tmp_path: Pat
     assert digest_of_arrays(path, arrays) == compute_digest(path)
 
 
-def test_a_manifest_row_tells_what_an_episode_was(tmp_path: Path) -> None:
+def test_the_content_names_every_file_with_its_size_and_its_own_digest(tmp_path: Path) -> None:
     path = make_joint_episode(tmp_path / "e.zarr", num_frames=4)
-    files = [file for file in path.rglob("*") if file.is_file()]
-    row = manifest_row(path)
-    total = sum(file.stat().st_size for file in files)
-    assert row == ManifestRow("e", compute_digest(path), len(files), total, 4, "toy_arm")
+    files = {file.relative_to(path).as_posix(): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    content = read_content(path)
+    assert content.digest == compute_digest(path)
+    assert content.num_bytes == sum(map(len, files.values()))
+    assert content.files == {name: (len(told), sha256(told).hexdigest()[:16]) for name, told in files.items()}
 
 
 def test_a_manifest_comes_back_sorted_by_hash(tmp_path: Path) -> None:
-    rows = [manifest_row(make_joint_episode(tmp_path / name, num_frames=2)) for name in ("b", "a")]
+    rows = [ManifestRow(name, name * 64, 3, 99, 8, "toy_arm") for name in ("b", "a")]
     save_manifest(tmp_path / "manifest.json", rows)
     assert load_manifest(tmp_path / "manifest.json") == (rows[1], rows[0])
 

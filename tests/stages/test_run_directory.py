@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.episodes.digest import compute_digest, manifest_row, save_manifest
+from robotrain.episodes.digest import compute_digest, read_content
 from robotrain.episodes.resolver import SelectionConfig, find_episodes, resolve_episodes
+from robotrain.episodes.validation import survey
 from robotrain.errors import ManifestError, MissingPathError
 from robotrain.stages.run_directory import create_run_directory, load_split, newest_run, run_of, save_split
 
@@ -44,17 +45,32 @@ def test_the_split_is_remembered_with_the_bytes_of_its_episodes(tiny_episodes: P
     assert told == {facts.hash: compute_digest(facts.path) for facts in selection.all}
 
 
-def test_digests_are_taken_over_from_the_data_s_manifest_unless_an_episode_changed(
-    tiny_episodes: Path, tmp_path: Path
+def test_digests_are_taken_over_from_the_index_unless_an_episode_changed(
+    tiny_episodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Path(shutil.copytree(tiny_episodes, tmp_path / "episodes"))
-    rows = [manifest_row(path) for path in find_episodes(root)]
-    (root / rows[1].hash).with_suffix(".zarr").joinpath("stray.txt").write_text("new")
-    save_manifest(root / "manifest.json", rows)
-    save_split(tmp_path, resolve_episodes(SelectionConfig(root=str(root))))
-    told = {row["hash"]: row["digest"] for row in json.loads((tmp_path / "manifest.json").read_text())["episodes"]}
-    assert told[rows[0].hash] == rows[0].digest
-    assert told[rows[1].hash] not in {row.digest for row in rows}
+    selection = resolve_episodes(SelectionConfig(root=str(root)))
+    save_split(tmp_path, selection)
+    before = json.loads((tmp_path / "manifest.json").read_text())["episodes"]
+    changed = find_episodes(root)[1]
+    (changed / "stray.txt").write_text("new")
+    read: list[Path] = []
+    monkeypatch.setattr(survey, "read_content", lambda path: read.append(path) or read_content(path))
+    save_split(tmp_path, selection)
+    after = json.loads((tmp_path / "manifest.json").read_text())["episodes"]
+    assert read == [changed]
+    assert [row["digest"] for row in after] == [compute_digest(path) for path in find_episodes(root)]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True, True]
+
+
+def test_a_run_remembers_what_was_left_out_and_what_was_let_pass(tiny_episodes: Path, tmp_path: Path) -> None:
+    selection = resolve_episodes(SelectionConfig(root=str(tiny_episodes)))
+    first, second, *_ = (facts.hash for facts in selection.train)
+    save_split(tmp_path, selection.without({first: "bad-jpeg: cut short"}), {second: "2 files were recorded"})
+    told = json.loads((tmp_path / "manifest.json").read_text())
+    assert told["left_out"] == {first: "unsound: bad-jpeg: cut short"}
+    assert told["differs"] == {second: "2 files were recorded"}
+    assert first not in {row["hash"] for row in told["episodes"]}
 
 
 def test_a_checkpoint_knows_its_run_unless_it_was_taken_elsewhere(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""What an episode was when its digest was recorded, and whether it still is that.
+
+Knows two places where digests are recorded, a manifest and the index; refuses to read an episode's bytes: a deep check
+does that and hands in what it read.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from robotrain.episodes.digest import Content, ManifestRow, load_manifest
+from robotrain.episodes.fingerprint import list_files
+from robotrain.episodes.index import Entry, Record
+from robotrain.errors import MissingPathError
+
+__all__ = ["MANIFEST", "Baseline", "Change", "baseline_of", "changed_content", "changed_files", "read_manifest"]
+
+MANIFEST = "manifest.json"
+"""Name of the manifest of a folder of episodes, in the folder."""
+
+ChangeCode = Literal["lost-file", "changed-content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What was recorded of an episode."""
+
+    digest: str
+    num_files: int
+    num_bytes: int
+    row: ManifestRow | None
+    """Where the manifest recorded it; None where only the index did."""
+    fingerprint: str | None
+    """Of the moment, where the index knows it."""
+    files: Mapping[str, tuple[int, str]] | None
+    """By relative name: bytes, and the first digits of the file's SHA-256, where the index knows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How an episode differs from what was recorded."""
+
+    code: ChangeCode
+    """As a finding is called."""
+    message: str
+
+
+def read_manifest(path: Path) -> dict[str, ManifestRow]:
+    """Read a manifest, by hash; empty where there is none.
+
+    Raises:
+        ManifestError: when the file holds no manifest.
+    """
+    try:
+        return {row.hash: row for row in load_manifest(path)}
+    except MissingPathError:
+        return {}
+
+
+def baseline_of(row: ManifestRow | None, record: Record | None) -> Baseline | None:
+    """Return what an episode should be: as the manifest says, else as the index remembers; None where neither does."""
+    if row is not None:
+        same = record if record is not None and record.digest == row.digest else None
+        fingerprint, files = (same.fingerprint, same.files) if same else (None, None)
+        return Baseline(row.digest, row.num_files, row.num_bytes, row, fingerprint, files)
+    if record is None:
+        return None
+    return Baseline(record.digest, record.num_files, record.num_bytes, None, record.fingerprint, record.files)
+
+
+def changed_files(entry: Entry, baseline: Baseline) -> Change | None:
+    """Return how an episode differs from what was recorded, as far as names and sizes of files tell, or None."""
+    if entry.fingerprint.value == baseline.fingerprint:
+        return None
+    if baseline.files is not None:
+        sizes = {os.fsdecode(name): size for name, size, _ in list_files(entry.path)}
+        recorded = {name: size for name, (size, _) in baseline.files.items()}
+        change = _named_change(recorded, sizes)
+    else:
+        change = _counted_change(entry.fingerprint.num_files, entry.fingerprint.num_bytes, baseline)
+    if change is None and entry.digest is not None:
+        return _digest_change(entry.digest, baseline)
+    return change
+
+
+def changed_content(content: Content, baseline: Baseline) -> Change | None:
+    """Return how the bytes of an episode differ from what was recorded, or None: as sure as SHA-256."""
+    if content.digest == baseline.digest:
+        return None
+    if baseline.files is not None:
+        change = _named_change(baseline.files, content.files)
+    else:
+        change = _counted_change(len(content.files), content.num_bytes, baseline)
+    return change or _digest_change(content.digest, baseline)
+
+
+def _named_change(recorded: Mapping[str, object], now: Mapping[str, object]) -> Change | None:
+    """Compare what is told of each file by name."""
+    if lost := sorted(set(recorded) - set(now)):
+        return Change("lost-file", f"{len(lost)} of {len(recorded)} recorded files are gone, such as '{lost[0]}'.")
+    if other := sorted(name for name in now if recorded.get(name) != now[name]):
+        more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+        return Change("changed-content", f"The file '{other[0]}'{more} is not as it was recorded.")
+    return None
+
+
+def _counted_change(num_files: int, num_bytes: int, baseline: Baseline) -> Change | None:
+    if num_files < baseline.num_files:
+        return Change("lost-file", f"{baseline.num_files} files were recorded, and {num_files} are there.")
+    if (num_files, num_bytes) != (baseline.num_files, baseline.num_bytes):
+        recorded = f"{baseline.num_files} files of {baseline.num_bytes:,} bytes were recorded"
+        return Change("changed-content", f"{recorded}, and there are {num_files} of {num_bytes:,}.")
+    return None
+
+
+def _digest_change(digest: str, baseline: Baseline) -> Change | None:
+    if digest == baseline.digest:
+        return None
+    return Change("changed-content", f"Its digest is {digest[:12]}..., and {baseline.digest[:12]}... was recorded.")
