@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from robotrain.cli.app import app
 from robotrain.cli.explain import complete_code
-from robotrain.config import parse_overrides
+from robotrain.config import compose
+from robotrain.data.config import DataConfig
 from robotrain.episodes.validation.codes import CODES
 
 NARROW = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
@@ -30,10 +31,10 @@ def test_a_code_is_told_with_its_severity_its_meaning_and_its_mend() -> None:
 def test_every_code_reads_within_80_columns_and_its_settings_can_be_copied(code: str) -> None:
     lines = explain(code).splitlines()
     assert max(map(len, lines)) <= 80
-    settings = [line.strip() for line in lines if line.startswith("  data.")]
-    values = parse_overrides(settings).values["data"]["validation"]
-    assert list(values["severity"]) == [code]
-    assert values["keep"] == [f"HASH:{code}"]
+    settings = [line.strip().removeprefix("data.") for line in lines if line.startswith("  data.")]
+    validation = compose(DataConfig, (), overrides=settings).validation
+    assert validation.severity == {code: "warning" if CODES[code].severity == "off" else "off"}
+    assert validation.keep == (f"HASH:{code}",)
 
 
 def test_the_list_holds_every_code_and_reads_within_80_columns() -> None:

@@ -89,10 +89,10 @@ def make_red_frame(path: Path, cameras: Sequence[str] = ("front_1",)) -> Path:
 
 def test_the_top_tells_how_much_was_checked_and_found(tmp_path: Path) -> None:
     findings = [
-        build_finding("no-fps", "gone-1", "told"),
-        build_finding("no-features", "gone-1", "told"),
-        build_finding("no-features", "gone-2", "told"),
-        build_finding("no-baseline", "", "told"),
+        build_finding("no-fps", "gone-1", "Told."),
+        build_finding("no-features", "gone-1", "Told."),
+        build_finding("no-features", "gone-2", "Told."),
+        build_finding("no-baseline", "", "Told."),
     ]
     page = write(tmp_path / "page", tmp_path, findings)
     for told in ("1,600 episodes", "123,456 frames", "1 error", "3 warnings", "2 episodes flagged"):
@@ -100,8 +100,8 @@ def test_the_top_tells_how_much_was_checked_and_found(tmp_path: Path) -> None:
 
 
 def test_every_code_is_counted_and_explained_errors_first(tmp_path: Path) -> None:
-    findings = [build_finding("no-features", f"gone-{index}", "told") for index in range(3)]
-    findings += [build_finding("non-finite", "gone-1", "told", array=array) for array in ("a", "b")]
+    findings = [build_finding("no-features", f"gone-{index}", "Told.") for index in range(3)]
+    findings += [build_finding("non-finite", "gone-1", "Told.", array=array) for array in ("a", "b")]
     page = write(tmp_path / "page", tmp_path, findings)
     rows = [attributes["id"] for tag, attributes in page.tags if tag == "tr" and "id" in attributes]
     assert rows == ["non-finite", "no-features"]
@@ -120,13 +120,13 @@ def test_a_page_without_findings_says_so(tmp_path: Path) -> None:
 
 def test_episodes_with_errors_come_first_and_their_errors_before_their_warnings(tmp_path: Path) -> None:
     findings = [
-        build_finding("no-features", "gone-a", "a warning"),
-        build_finding("short-episode", "gone-b", "a warning"),
-        build_finding("no-fps", "gone-b", "an error"),
+        build_finding("no-features", "gone-a", "A warning."),
+        build_finding("short-episode", "gone-b", "A warning."),
+        build_finding("no-fps", "gone-b", "An error."),
     ]
     page = write(tmp_path / "page", tmp_path, findings)
     assert [section.split("\n")[0].split("It cannot")[0] for section in page.sections] == ["gone-b", "gone-a"]
-    assert page.sections[0].index("an error") < page.sections[0].index("a warning")
+    assert page.sections[0].index("An error.") < page.sections[0].index("A warning.")
 
 
 def test_a_finding_is_told_with_its_place(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_finding_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_what_concerns_the_whole_folder_stands_apart(tmp_path: Path) -> None:
-    findings = [build_finding("bad-manifest", "", "It is no JSON."), build_finding("no-fps", "gone", "told")]
+    findings = [build_finding("bad-manifest", "", "It is no JSON."), build_finding("no-fps", "gone", "Told.")]
     page = write(tmp_path / "page", tmp_path, findings)
     assert "It is no JSON." in page.sections[0]
     assert "The whole folder" in page.sections[0]
@@ -149,7 +149,7 @@ def test_what_concerns_the_whole_folder_stands_apart(tmp_path: Path) -> None:
 
 def test_the_strip_shows_the_pictures_of_its_frames_and_marks_the_named_one(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "data" / "one")
-    finding = build_finding("blank-picture", "one", "told", array="images.front_1", frame=RED_FRAME)
+    finding = build_finding("blank-picture", "one", "Told.", array="images.front_1", frame=RED_FRAME)
     page = write(tmp_path / "page", tmp_path / "data", [finding])
     frames = [int(caption.split()[0]) for _, _, caption in page.figures]
     assert frames == [0, 3, 7, 10, 13, 16, 20, 23]
@@ -167,7 +167,7 @@ def test_the_strip_shows_the_pictures_of_its_frames_and_marks_the_named_one(tmp_
 
 def test_a_named_frame_between_the_spaced_ones_is_added_once(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "data" / "one")
-    findings = [build_finding(code, "one", "told", frame=11) for code in ("position-jump", "rotation-jump")]
+    findings = [build_finding(code, "one", "Told.", frame=11) for code in ("position-jump", "rotation-jump")]
     page = write(tmp_path / "page", tmp_path / "data", findings * 2)
     assert [int(caption.split()[0]) for _, _, caption in page.figures] == [0, 3, 7, 10, 11, 13, 16, 20, 23]
     assert page.figures[4][2] == "11 position-jump, rotation-jump"
@@ -175,7 +175,7 @@ def test_a_named_frame_between_the_spaced_ones_is_added_once(tmp_path: Path) -> 
 
 def test_a_frame_named_of_one_camera_is_marked_on_that_camera_alone(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "data" / "one", cameras=("front_1", "left_wrist"))
-    finding = build_finding("bad-jpeg", "one", "told", array="images.left_wrist", frame=11)
+    finding = build_finding("bad-jpeg", "one", "Told.", array="images.left_wrist", frame=11)
     page = write(tmp_path / "page", tmp_path / "data", [finding])
     marked = [index for index, (attributes, _, _) in enumerate(page.figures) if attributes.get("class") == "marked"]
     assert len(page.figures) == 8 + 9
@@ -184,7 +184,7 @@ def test_a_frame_named_of_one_camera_is_marked_on_that_camera_alone(tmp_path: Pa
 
 def test_a_frame_beyond_the_episode_is_told_and_not_shown(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "data" / "one")
-    findings = [build_finding("bad-annotations", "one", "told", frame=frame) for frame in (-1, NUM_FRAMES)]
+    findings = [build_finding("bad-annotations", "one", "Told.", frame=frame) for frame in (-1, NUM_FRAMES)]
     page = write(tmp_path / "page", tmp_path / "data", findings)
     assert len(page.figures) == 8
     assert f"frame {NUM_FRAMES}" in page.text
@@ -192,7 +192,7 @@ def test_a_frame_beyond_the_episode_is_told_and_not_shown(tmp_path: Path) -> Non
 
 def test_many_named_frames_are_shown_in_part_and_the_rest_counted(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "data" / "one")
-    findings = [build_finding("position-jump", "one", "told", frame=frame) for frame in range(NUM_FRAMES)]
+    findings = [build_finding("position-jump", "one", "Told.", frame=frame) for frame in range(NUM_FRAMES)]
     page = write(tmp_path / "page", tmp_path / "data", findings)
     assert sum(attributes.get("class") == "marked" for attributes, _, _ in page.figures) == 8
     assert "16 more named frames not shown" in page.text
@@ -204,7 +204,7 @@ def test_a_broken_picture_is_a_box_that_says_so(tmp_path: Path) -> None:
         sound = simplejpeg.encode_jpeg(np.zeros((48, 64, 3), np.uint8), quality=95)
         for frame in range(3):
             writer.add_image("front_1", sound if frame != 1 else sound[:-40])
-    page = write(tmp_path / "page", tmp_path / "data", [build_finding("bad-jpeg", "one", "told")])
+    page = write(tmp_path / "page", tmp_path / "data", [build_finding("bad-jpeg", "one", "Told.")])
     assert [bool(source) for _, source, _ in page.figures] == [True, False, True]
     assert page.figures[1][2].startswith("cannot be read: the picture is no sound JPEG")
     assert page.figures[1][2].endswith("1")
@@ -217,7 +217,7 @@ def test_an_episode_that_cannot_be_opened_is_told_without_pictures(tmp_path: Pat
     if harm == "metadata":
         path = make_eva_episode(root / "one.zarr")
         (path / "zarr.json").write_text("{")
-    page = write(tmp_path / "page", root, [build_finding("not-an-episode", "one", "told")])
+    page = write(tmp_path / "page", root, [build_finding("not-an-episode", "one", "Told.")])
     assert "It cannot be opened:" in page.sections[0]
     assert not page.figures
 
@@ -225,20 +225,20 @@ def test_an_episode_that_cannot_be_opened_is_told_without_pictures(tmp_path: Pat
 def test_a_camera_with_broken_metadata_is_boxes_beside_the_others(tmp_path: Path) -> None:
     path = make_eva_episode(tmp_path / "data" / "one", cameras=("front_1", "left_wrist"))
     (path / "images.front_1" / "zarr.json").write_text("[]")
-    page = write(tmp_path / "page", tmp_path / "data", [build_finding("broken-array", "one", "told")])
+    page = write(tmp_path / "page", tmp_path / "data", [build_finding("broken-array", "one", "Told.")])
     assert [bool(source) for _, source, _ in page.figures] == [False] * 8 + [True] * 8
 
 
 def test_an_episode_may_be_named_itself(tmp_path: Path) -> None:
     path = make_red_frame(tmp_path / "one.zarr")
-    page = write(tmp_path / "page", path, [build_finding("no-features", "one", "told")])
+    page = write(tmp_path / "page", path, [build_finding("no-features", "one", "Told.")])
     assert len(page.figures) == 8
 
 
 def test_a_hash_that_is_a_path_leads_nowhere(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "outside")
     (tmp_path / "data").mkdir()
-    page = write(tmp_path / "page", tmp_path / "data", [build_finding("missing-pin", "../outside", "told")])
+    page = write(tmp_path / "page", tmp_path / "data", [build_finding("missing-pin", "../outside", "Told.")])
     assert not page.figures
     assert "../outside" in page.text
 
@@ -284,8 +284,8 @@ def test_beyond_the_limit_episodes_stand_in_a_table_and_are_counted(
         return read(self, camera, frame)
 
     monkeypatch.setattr(Episode, "image", image)
-    findings = [build_finding("no-features", f"episode-{index}", "told") for index in range(5)]
-    findings.append(build_finding("no-fps", "episode-4", "told"))
+    findings = [build_finding("no-features", f"episode-{index}", "Told.") for index in range(5)]
+    findings.append(build_finding("no-fps", "episode-4", "Told."))
     page = write(tmp_path / "page", root, findings)
     assert opened == ["episode-4", "episode-4", "episode-0", "episode-0"]  # errors first, one after the other
     assert "3 more flagged episodes, left without pictures" in page.text
@@ -295,16 +295,16 @@ def test_beyond_the_limit_episodes_stand_in_a_table_and_are_counted(
 
 
 def test_many_findings_of_one_episode_are_listed_in_part(tmp_path: Path) -> None:
-    findings = [build_finding("no-features", "gone", f"told {index}.") for index in range(60)]
+    findings = [build_finding("no-features", "gone", f"Told {index}.") for index in range(60)]
     page = write(tmp_path / "page", tmp_path, findings)
-    assert "told 49." in page.text
-    assert "told 50." not in page.text
+    assert "Told 49." in page.text
+    assert "Told 50." not in page.text
     assert "and 10 more" in page.text
 
 
 def test_the_page_needs_nothing_but_its_own_folder(tmp_path: Path) -> None:
     make_red_frame(tmp_path / "data" / "one")
-    page = write(tmp_path / "page", tmp_path / "data", [build_finding("no-features", "one", "told")])
+    page = write(tmp_path / "page", tmp_path / "data", [build_finding("no-features", "one", "Told.")])
     targets = [value or "" for _, tag in page.tags for name, value in tag.items() if name in {"src", "href"}]
     assert targets
     for target in targets:
@@ -317,7 +317,7 @@ def test_a_second_run_replaces_the_page_and_its_thumbnails(tmp_path: Path) -> No
     root = tmp_path / "data"
     for name in ("one", "two"):
         make_red_frame(root / name)
-    findings = [build_finding("no-features", name, "told") for name in ("one", "two")]
+    findings = [build_finding("no-features", name, "Told.") for name in ("one", "two")]
     first = write(tmp_path / "page", root, findings)
     assert len(list((tmp_path / "page" / "thumbnails").iterdir())) == len(first.figures) == 16
     second = write(tmp_path / "page", root, findings[1:])
@@ -330,7 +330,7 @@ def test_an_interrupted_run_leaves_no_page_and_the_next_one_goes_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_red_frame(tmp_path / "data" / "one")
-    findings = [build_finding("no-features", "one", "told")]
+    findings = [build_finding("no-features", "one", "Told.")]
     write(tmp_path / "page", tmp_path / "data", findings)
 
     def interrupt(self: Episode, camera: str, frame: int) -> np.ndarray:
