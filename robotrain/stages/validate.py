@@ -135,10 +135,12 @@ def run(config: ValidateConfig) -> ValidateReport:
 
     Raises:
         MissingPathError, NoEpisodesError: when there is nothing to check.
+        ExistingPathError: when the folder for the page holds something else.
         WorkerDiedError: when a process that shares the work is killed.
     """
     places = [_find(spec) for spec in config.data or (None,)]
-    reports = tuple(_check(place, config, _page_folder(config.html, places, place)) for place in places)
+    pages = [_page_folder(config.html, places, place) for place in places]
+    reports = tuple(_check(place, config, page) for place, page in zip(places, pages, strict=True))
     return ValidateReport(reports, config.deep, config.data)
 
 
@@ -151,10 +153,18 @@ def _find(spec: str | None) -> Place:
 
 
 def _page_folder(html: Path | None, places: list[Place], place: Place) -> Path | None:
-    """Return where the page of a place goes: each in a folder of its own where there are several."""
-    if html is None or len(places) == 1:
-        return html
-    return html / f"{places.index(place) + 1}_{place.root.name}"
+    """Return where the page of a place goes: each in a folder of its own where there are several.
+
+    Raises:
+        ExistingPathError: when it cannot go there, which is told before anything is checked.
+    """
+    if html is None:
+        return None
+    from robotrain.viz.findings_page import require_page_folder
+
+    folder = html if len(places) == 1 else html / f"{places.index(place) + 1}_{place.root.name}"
+    require_page_folder(folder)
+    return folder
 
 
 def _check(place: Place, config: ValidateConfig, page: Path | None) -> PlaceReport:

@@ -6,9 +6,12 @@ thumbnails. Whatever came from data is escaped, and what cannot be read is told 
 
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
+from itertools import islice
 from pathlib import Path
 
 from robotrain.canvas import encode_jpeg
@@ -63,7 +66,7 @@ def write_findings_page(
 
     Args:
         folder: holds nothing but the page and its thumbnails, see `require_page_folder`.
-        findings: of one folder of episodes, in any order.
+        findings: of one folder of episodes, in any order. Read twice, so that few are held at a time: no iterator.
         root: the folder of episodes, where pictures are looked up by hash.
         num_episodes: episodes that were checked.
         num_frames: frames that they have together.
@@ -71,29 +74,60 @@ def write_findings_page(
     Raises:
         ExistingPathError: when the folder holds something else.
     """
+    if iter(findings) is findings:
+        raise AssertionError("findings are read twice")
     require_page_folder(folder)
-    by_episode: dict[str, list[Finding]] = {}
+    tally = _count(findings)
+    flagged = sorted(tally.ranks, key=tally.ranks.__getitem__)
+    shown = dict.fromkeys(flagged[:MOST_STRIPS])
+    told: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_episode.setdefault(finding.episode, []).append(finding)
-    for each in by_episode.values():
+        if not finding.episode or finding.episode in shown:
+            told.setdefault(finding.episode, []).append(finding)
+    for each in told.values():
         each.sort(key=_rank)
-    severities = Counter(finding.severity for each in by_episode.values() for finding in each)
-    about_folder = by_episode.pop("", [])
-    flagged = sorted(by_episode.items(), key=lambda item: _rank(item[1][0]))
-    shown, rest = flagged[:MOST_STRIPS], flagged[MOST_STRIPS:]
     _clear(folder)
     (folder / THUMBNAILS).mkdir(parents=True)
     parts = [
         *_head(root),
-        _numbers(num_episodes, num_frames, len(flagged), severities),
-        *_code_table(about_folder, by_episode),
-        *_folder_section(about_folder),
+        _numbers(num_episodes, num_frames, tally),
+        *_code_table(tally),
+        *_folder_section(told.get("", ())),
     ]
     tracked = track(enumerate(shown), "draw", total=len(shown), unit="episodes")
-    parts += [_episode_section(folder, number, root, episode, each) for number, (episode, each) in tracked]
-    parts += _rest_section(rest)
+    parts += [_episode_section(folder, number, root, episode, told[episode]) for number, episode in tracked]
+    parts += _rest_section({episode: tally.by_episode[episode] for episode in flagged[MOST_STRIPS:]})
     write_text(folder / PAGE, "\n".join([*parts, "</main></body></html>", ""]))
     return folder / PAGE
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """How many findings there are of what, without holding them."""
+
+    by_severity: Counter[str] = field(default_factory=Counter)
+    by_code: Counter[str] = field(default_factory=Counter)
+    by_episode: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Number of findings by code, of each flagged episode."""
+    ranks: dict[str, int] = field(default_factory=dict)
+    """Of each flagged episode: its gravest finding's."""
+    samples: dict[str, Finding] = field(default_factory=dict)
+    """The gravest finding of each code."""
+
+
+def _count(findings: Iterable[Finding]) -> _Tally:
+    tally = _Tally()
+    for finding in findings:
+        code, episode, rank = sys.intern(finding.code), finding.episode, _rank(finding)
+        tally.by_severity[finding.severity] += 1
+        tally.by_code[code] += 1
+        if code not in tally.samples or rank < _rank(tally.samples[code]):
+            tally.samples[code] = finding
+        if episode:
+            codes = tally.by_episode.setdefault(episode, {})
+            codes[code] = codes.get(code, 0) + 1
+            tally.ranks[episode] = min(rank, tally.ranks.get(episode, rank))
+    return tally
 
 
 def _rank(finding: Finding) -> int:
@@ -145,35 +179,29 @@ def _head(root: Path) -> Iterator[str]:
     yield f"<h1>{title}</h1><p class=quiet>{_text(root)}</p>"
 
 
-def _numbers(num_episodes: int, num_frames: int, num_flagged: int, severities: Mapping[str, int]) -> str:
+def _numbers(num_episodes: int, num_frames: int, tally: _Tally) -> str:
     told = (
         count(num_episodes, "episode"),
         count(num_frames, "frame"),
-        count(severities.get("error", 0), "error"),
-        count(severities.get("warning", 0), "warning"),
-        f"{count(num_flagged, 'episode')} flagged",
+        count(tally.by_severity["error"], "error"),
+        count(tally.by_severity["warning"], "warning"),
+        f"{count(len(tally.by_episode), 'episode')} flagged",
     )
     return f"<ul class=numbers>{''.join(f'<li>{each}</li>' for each in told)}</ul>"
 
 
-def _code_table(about_folder: Sequence[Finding], by_episode: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
-    findings: Counter[str] = Counter()
-    episodes: Counter[str] = Counter()
-    samples: dict[str, Finding] = {}
-    for each in (about_folder, *by_episode.values()):
-        findings.update(finding.code for finding in each)
-        episodes.update({finding.code for finding in each if finding.episode})
-        samples |= {finding.code: finding for finding in each}
-    if not samples:
+def _code_table(tally: _Tally) -> Iterator[str]:
+    if not tally.samples:
         yield "<p>Nothing was found.</p>"
         return
+    episodes = Counter(code for codes in tally.by_episode.values() for code in codes)
     yield "<h2>By code</h2><table><thead><tr><th>Code<th>Severity<th>Findings<th>Episodes<th>Meaning<th>How to mend"
     yield "</thead><tbody>"
-    for code in sorted(samples, key=lambda code: (_rank(samples[code]), -findings[code], code)):
-        sample = samples[code]
+    for code in sorted(tally.samples, key=lambda code: (_rank(tally.samples[code]), -tally.by_code[code], code)):
+        sample = tally.samples[code]
         yield (
             f'<tr id="{_text(code)}"><td><code>{_text(code)}</code><td>{_badge(sample)}'
-            f"<td data-label=findings>{findings[code]:,}<td data-label=episodes>{episodes[code]:,}"
+            f"<td data-label=findings>{tally.by_code[code]:,}<td data-label=episodes>{episodes[code]:,}"
             f"<td>{_text(CODES[code].meaning)}<td>{_text(sample.hint)}"
         )
     yield "</tbody></table>"
@@ -271,15 +299,15 @@ def _named_frames(findings: Sequence[Finding], camera: str, num_frames: int) -> 
     return named
 
 
-def _rest_section(rest: Sequence[tuple[str, Sequence[Finding]]]) -> Iterator[str]:
+def _rest_section(rest: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Yield a table of the episodes that are left without pictures, each with its number of findings by code."""
     if not rest:
         return
     yield f"<section><h2>Without pictures</h2><p>{count(len(rest), 'more flagged episode')}, left without pictures: "
     yield f"the page shows {MOST_STRIPS:,}. Every finding is in: <code>robotrain validate-data --json</code></p>"
     yield "<table><thead><tr><th>Episode<th>Findings<th>Codes</thead><tbody>"
-    for episode, findings in rest[:MOST_ROWS]:
-        codes = ", ".join(dict.fromkeys(finding.code for finding in findings))
-        yield f"<tr><td>{_text(episode)}<td data-label=findings>{len(findings):,}<td>{_text(codes)}"
+    for episode, codes in islice(rest.items(), MOST_ROWS):
+        yield f"<tr><td>{_text(episode)}<td data-label=findings>{sum(codes.values()):,}<td>{_text(', '.join(codes))}"
     yield "</tbody></table>"
     if len(rest) > MOST_ROWS:
         yield f"<p>and {len(rest) - MOST_ROWS:,} more</p>"

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -127,6 +128,21 @@ def test_episodes_with_errors_come_first_and_their_errors_before_their_warnings(
     page = write(tmp_path / "page", tmp_path, findings)
     assert [section.split("\n")[0].split("It cannot")[0] for section in page.sections] == ["gone-b", "gone-a"]
     assert page.sections[0].index("An error.") < page.sections[0].index("A warning.")
+
+
+def test_an_error_that_is_kept_counts_as_the_warning_it_became(tmp_path: Path) -> None:
+    error = build_finding("no-fps", "gone-b", "An error.")
+    kept = replace(build_finding("no-fps", "gone-a", "A kept one."), severity="warning")
+    page = write(tmp_path / "page", tmp_path, [kept, error])
+    assert "1 error1 warning2 episodes flagged" in page.text
+    assert [section[:6] for section in page.sections] == ["gone-b", "gone-a"]
+    assert "warning no-fps" in " ".join(page.sections[1].split())
+
+
+def test_findings_are_read_twice_and_never_from_what_can_be_read_once(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="twice"):
+        write_findings_page(tmp_path / "page", iter(()), root=tmp_path, num_episodes=0, num_frames=0)
+    assert not (tmp_path / "page").exists()
 
 
 def test_a_finding_is_told_with_its_place(tmp_path: Path) -> None:
