@@ -62,9 +62,9 @@ def _show_one(name: str, code: "Code") -> None:
     other = next(severity for severity in ("off", "warning") if severity != code.severity)
     out.print("\nAnother severity (error, warning or off), for all episodes:", markup=False)
     out.print(f"  data.validation.severity.{name}={other}", markup=False, soft_wrap=True)
-    out.print("Keep one episode, named by its hash, in spite of it:", markup=False)
+    out.print("Keep one episode, named by its hash, in spite of it (told as a warning):", markup=False)
     out.print(f"  data.validation.keep=[HASH:{name}]", markup=False, soft_wrap=True)
-    out.print("Both are settings for the command line, or for a data config without 'data.'.", markup=False)
+    out.print("Both: after 'robotrain train', or without 'data.' in a data config.", markup=False)
 
 
 def _first_sentence(text: str) -> str:
