@@ -131,7 +131,7 @@ def calibrated_cameras(attributes: Mapping[str, Any], episode: str) -> tuple[str
         EpisodeError: when it cannot be read.
     """
     try:
-        return tuple(camera_of(name) or name for name in _calibration_cameras(attributes))
+        return tuple(_calibration_cameras(attributes))
     except _UNREADABLE as problem:
         raise EpisodeError(episode, f"the attribute '{CALIBRATION}' cannot be read: {problem}") from None
 
@@ -145,7 +145,7 @@ def camera_places_from_attributes(attributes: Mapping[str, Any], episode: str) -
         EpisodeError: when it cannot be read.
     """
     try:
-        reference = _reference(_decoded(attributes.get(CALIBRATION)) or {})
+        reference = _reference(attributes)
         return {
             name: _transform(entry["ref_T_cam"])
             for name, entry in _calibration_cameras(attributes).items()
@@ -164,7 +164,7 @@ def camera_pose_from_attributes(attributes: Mapping[str, Any], arm: Side, episod
     try:
         calibration = _decoded(attributes.get(CALIBRATION)) or {}
         base = (_decoded(calibration.get("arm_bases")) or {}).get(arm)
-        reference_from_camera = _reference_from_camera(calibration)
+        reference_from_camera = _reference_from_camera(attributes)
         if base is not None and reference_from_camera is not None:
             reference_from_base = _transform(base["ref_T_armbase"] if isinstance(base, Mapping) else base)
             return invert(reference_from_base) @ reference_from_camera
@@ -179,9 +179,10 @@ def _decoded(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) and value.strip() else value
 
 
-def _calibration_cameras(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _calibration_cameras(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the calibration tells, by camera; cameras may be named by their arrays."""
     calibration = _decoded(attributes.get(CALIBRATION)) or {}
-    return _decoded(calibration.get("cameras")) or {}
+    return {camera_of(name) or name: entry for name, entry in (_decoded(calibration.get("cameras")) or {}).items()}
 
 
 def _told_of(attributes: Mapping[str, Any], camera: str) -> Any:
@@ -228,9 +229,8 @@ def _from_matrix(told: Sequence[Sequence[float]], size: Sequence[int]) -> Intrin
     return Intrinsics(fx, fy, cx, cy, int(size[0]), int(size[1]))
 
 
-def _reference_from_camera(calibration: Mapping[str, Any]) -> np.ndarray | None:
-    cameras = _decoded(calibration.get("cameras")) or {}
-    reference = _reference(calibration)
+def _reference_from_camera(attributes: Mapping[str, Any]) -> np.ndarray | None:
+    cameras, reference = _calibration_cameras(attributes), _reference(attributes)
     fronts = [name for name in cameras if _FRONT in name]
     ordered = [name for name in (reference, _FIRST_CAMERA) if name in cameras] + fronts + list(cameras)
     if not ordered:
@@ -241,8 +241,11 @@ def _reference_from_camera(calibration: Mapping[str, Any]) -> np.ndarray | None:
     return _transform(told)
 
 
-def _reference(calibration: Mapping[str, Any]) -> str:
-    return str(calibration.get("reference_frame") or "").removeprefix("camera:")
+def _reference(attributes: Mapping[str, Any]) -> str:
+    """Return the camera whose frame is the calibration's reference; another name where it is no camera's."""
+    calibration = _decoded(attributes.get(CALIBRATION)) or {}
+    name = str(calibration.get("reference_frame") or "").removeprefix("camera:")
+    return camera_of(name) or name
 
 
 def _transform(told: Any) -> np.ndarray:

@@ -4,7 +4,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robotrain.episodes.calibration import camera_pose_from_attributes, intrinsics_from_attributes
+from robotrain.episodes.calibration import (
+    Lens,
+    calibrated_cameras,
+    camera_places_from_attributes,
+    camera_pose_from_attributes,
+    intrinsics_from_attributes,
+    lens_from_attributes,
+    vendor_intrinsics,
+)
 from robotrain.errors import EpisodeError
 from robotrain.geometry.cameras import Intrinsics
 from robotrain.geometry.poses import invert, transform_from_pose
@@ -117,3 +125,53 @@ def test_a_camera_that_is_the_reference_needs_no_pose_of_its_own() -> None:
 def test_a_pose_that_is_none_is_refused(told: Any) -> None:
     with pytest.raises(EpisodeError, match="pose for the left arm"):
         camera_pose_from_attributes({"extrinsics": {"left": told}}, "left", "e")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "lens"),
+    [
+        ({"intrinsics": NERF}, Lens("", (0.05,), False)),
+        ({"intrinsics": json.dumps(NERF | {"p1": 0.01, "k2": -0.02})}, Lens("", (0.05, -0.02, 0.01), False)),
+        (
+            {"calibration": {"cameras": {"front_1": {"K": MATRIX, "model": "opencv", "distortion": [0.1, 0]}}}},
+            Lens("OPENCV", (0.1, 0.0), False),
+        ),
+        (
+            {"calibration": {"cameras": {"front_1": {"model": "OPENCV", "distortion": {"k1": 1}, "rectified": True}}}},
+            Lens("OPENCV", (1.0,), True),
+        ),
+        ({"calibration": {"cameras": {"front_1": {"model": "PINHOLE"}}}}, Lens("PINHOLE", (), False)),
+        ({"intrinsics": {"front_1": MATRIX}}, None),
+        ({"camera_intrinsics": SCALE}, None),
+        ({}, None),
+    ],
+)
+def test_a_lens_is_what_the_attributes_tell(attributes: dict[str, Any], lens: Lens | None) -> None:
+    assert lens_from_attributes(attributes, "front_1", "e") == lens
+
+
+def test_a_lens_that_cannot_be_read_is_refused() -> None:
+    attributes = {"calibration": {"cameras": {"front_1": {"distortion": ["strong"]}}}}
+    with pytest.raises(EpisodeError, match="lens of camera 'front_1'"):
+        lens_from_attributes(attributes, "front_1", "e")
+
+
+def test_a_calibration_names_its_cameras_and_places_all_but_the_reference() -> None:
+    cameras = {
+        "images.front_1": {"ref_T_cam": PLACE.tolist()},
+        "wrist": {"K": MATRIX},
+        "top": {"ref_T_cam": BASE.tolist()},
+    }
+    attributes = {"calibration": {"reference_frame": "camera:top", "cameras": cameras}}
+    assert calibrated_cameras(attributes, "e") == ("front_1", "wrist", "top")
+    assert list(camera_places_from_attributes(attributes, "e")) == ["front_1"]
+    assert (calibrated_cameras({}, "e"), camera_places_from_attributes({}, "e")) == ((), {})
+    for read in (calibrated_cameras, camera_places_from_attributes):
+        with pytest.raises(EpisodeError, match="cannot be read"):
+            read({"calibration": {"cameras": [1, 2]}}, "e")
+
+
+def test_a_front_camera_of_another_robot_has_no_vendor() -> None:
+    assert vendor_intrinsics("toy_arm", "front_1") is None
+    assert vendor_intrinsics("mecka_bimanual", "left_wrist") is None
+    assert vendor_intrinsics(" Mecka_Bimanual", "front_img_1") != vendor_intrinsics("aria_bimanual", "front_img_1")

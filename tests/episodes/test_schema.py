@@ -13,6 +13,7 @@ from robotrain.episodes.schema import (
     image_array,
     missing_rows,
     read_facts,
+    sides_of,
 )
 from robotrain.errors import EpisodeError, MissingPathError
 from tests.factories import make_joint_episode
@@ -160,3 +161,16 @@ def test_an_array_or_an_empty_folder_or_nothing_is_no_episode(tmp_path: Path) ->
         read_facts(tmp_path / "empty")
     with pytest.raises(MissingPathError):
         read_facts(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("embodiment", "sides"),
+    [
+        ("human_left_arm", ("left",)),
+        ("SCALE_RIGHT_ARM", ("right",)),
+        ("eva_bimanual", ("left", "right")),
+        ("left_arm_robot", ("left", "right")),
+    ],
+)
+def test_a_bodys_name_tells_its_sides(embodiment: str, sides: tuple[str, ...]) -> None:
+    assert sides_of(embodiment) == sides

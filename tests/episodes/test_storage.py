@@ -41,6 +41,21 @@ def test_every_chunk_has_a_file_named_by_the_metadata(
     assert [file.relative_to(tmp_path / "a").as_posix() for file in stored.chunk_files(250)] == files
 
 
+@pytest.mark.parametrize(
+    ("encoding", "owned", "strays"),
+    [
+        ({"name": "default"}, ["c/0/0", "c/2/0"], ["c/3/0", "c/0/1", "c/0", "c/0/0/0", "0/0", "c/00/0", "c/-1/0", "c"]),
+        ({"name": "default", "configuration": {"separator": "."}}, ["c.0.0", "c.2.0"], ["c/0/0", "c.3.0", "c.0.0.x"]),
+        ({"name": "v2"}, ["0.0", "2.0"], ["c.0.0", "3.0", "0.0.part", ""]),
+    ],
+)
+def test_a_file_belongs_to_an_array_when_its_name_is_that_of_a_chunk(
+    tmp_path: Path, encoding: dict[str, Any], owned: list[str], strays: list[str]
+) -> None:
+    stored = read_stored_array(write_array(tmp_path, chunk_key_encoding=encoding), "a")
+    assert [name for name in (*owned, *strays) if stored.owns(name)] == owned
+
+
 def test_only_files_that_hold_real_rows_are_asked_for(tmp_path: Path) -> None:
     stored = read_stored_array(write_array(tmp_path), "a")
     assert len(list(stored.chunk_files(200))) == 2
