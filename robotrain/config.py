@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, read_write
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from robotrain.errors import ConfigError, MissingPathError, UnknownNameError
@@ -207,6 +207,7 @@ def _lay(config: DictConfig, layer: Layer) -> DictConfig:
         if OmegaConf.is_dict(config.get(key) if key in config else None) and not isinstance(value, Mapping):
             raise ConfigError(f"'{key}' in {layer.where} is a group of settings; name one of them: {key}.KEY={value}.")
     try:
+        _make_room(config, layer.values)
         return OmegaConf.merge(config, layer.values)  # pyright: ignore[reportReturnType]  # a mapping over a mapping
     except ConfigKeyError as problem:
         raise UnknownNameError(
@@ -215,6 +216,18 @@ def _lay(config: DictConfig, layer: Layer) -> DictConfig:
     except OmegaConfBaseException as problem:
         place = f"'{problem.full_key}' in " if problem.full_key else ""
         raise ConfigError(f"{place}{layer.where}: {_first_line(problem)}") from None
+
+
+def _make_room(config: DictConfig, values: Mapping[str, Any]) -> None:
+    """Empty what a value of another kind comes over, mapping over list or the reverse, where the schema lets it."""
+    for key, value in values.items():
+        below = config.get(key) if key in config else None
+        is_mapping, is_group = isinstance(value, Mapping), isinstance(below, DictConfig)
+        if is_mapping and is_group:
+            _make_room(below, value)
+        elif (is_mapping and OmegaConf.is_config(below)) or (is_group and isinstance(value, list | tuple)):
+            with read_write(config):  # what comes of a frozen dataclass is read-only
+                config[key] = {} if is_mapping else []
 
 
 def _known_keys(config: DictConfig, problem: ConfigKeyError) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ class Run:
     name: str = "run"
     note: str | None = None
     pins: tuple[str, ...] = ()
+    where: dict[str, Any] = field(default_factory=dict)
     loop: Loop = field(default_factory=Loop)
     arch: Any = None
 
@@ -79,6 +80,14 @@ def test_later_layers_and_then_overrides_win() -> None:
         overrides=("loop.max_steps=9", "pins=[a, b]", "note=null"),
     )
     assert (run.loop.max_steps, run.loop.lr, run.pins, run.note) == (9, 0.25, ("a", "b"), None)
+
+
+def test_among_free_values_lists_mappings_and_others_take_each_other_s_place() -> None:
+    below = Layer("below", {"where": {"a": [1], "b": {"c": 1}, "d": 1, "e": {"f": [1], "g": 2}}})
+    above = Layer("above", {"where": {"a": {"c": 1}, "b": [1], "d": {"c": 1}, "e": {"f": {"c": 1}}}})
+    expected = {"a": {"c": 1}, "b": [1], "d": {"c": 1}, "e": {"f": {"c": 1}, "g": 2}}
+    assert composed(below, above).where == expected
+    assert composed(below, overrides=("where.a={c: 1}", "where.b=x")).where["a"] == {"c": 1}
 
 
 def test_what_comes_out_is_frozen_and_typed() -> None:
@@ -124,6 +133,8 @@ def test_a_key_without_its_group_finds_its_way() -> None:
         ("=3", "not of the form KEY=VALUE"),
         ("loop..lr=3", "not of the form KEY=VALUE"),
         ("pins=[a", "cannot be read"),
+        ("pins={a: 1}", "'pins' in the command line: "),
+        ("where=3", "'where' in the command line"),
         ("note=${oops", "cannot be read"),
     ],
 )
