@@ -1,13 +1,24 @@
 """Every shipped YAML: it opens with what it is, resolves, and builds."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 import yaml
 
-from robotrain.config import compose, config_names, configs_dir, is_path, load_named, save_config
+from robotrain.config import (
+    Layer,
+    compose,
+    config_names,
+    configs_dir,
+    is_path,
+    load_named,
+    save_config,
+    to_plain,
+)
 from robotrain.data.config import DataConfig
 from robotrain.embodiments.catalog import available
+from robotrain.episodes.resolver import SelectionConfig
 from robotrain.models.registry import build_on_meta, count_parameters
 from robotrain.stages.models import catalog_interface, resolve_arch
 from robotrain.stages.recipe import TrainChoice
@@ -61,6 +72,20 @@ def test_every_arch_resolves_and_builds_for_every_embodiment(name: str) -> None:
 @pytest.mark.parametrize("name", config_names("data"))
 def test_every_data_config_resolves(name: str) -> None:
     assert isinstance(compose(DataConfig, (load_named("data", name),)), DataConfig)
+
+
+def test_the_default_data_config_shows_every_key_of_episodes_and_each_line_resolves() -> None:
+    text = (configs_dir() / "data" / "default.yaml").read_text()
+    section = text[text.index("\nepisodes:") : text.index("\nstats:")]
+    shown = [line.removeprefix("  ").removeprefix("# ") for line in section.splitlines()]
+    lines = [line for line in shown if line[:1].isalpha() and line != "episodes:"]
+    keys = []
+    for line in lines:
+        episodes = yaml.safe_load(line)
+        keys += episodes
+        data = compose(DataConfig, (load_named("data", "default"), Layer("line", {"episodes": episodes})))
+        assert to_plain(data.episodes).items() >= episodes.items()
+    assert sorted(keys) == sorted(each.name for each in dataclasses.fields(SelectionConfig))
 
 
 @pytest.mark.parametrize("name", config_names("trainer"))

@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 from robotrain.episodes.schema import EMBODIMENT, FPS, canonical_embodiment, hash_of
 from robotrain.errors import ConfigError, nearest
 
-__all__ = ["HASH", "Filter", "Scalar", "describe_values", "parse_filters", "read_flag", "text_of"]
+__all__ = ["HASH", "Filter", "Scalar", "describe_values", "parse_filters", "read_flag", "show", "text_of"]
 
 Scalar = str | int | float | bool | None
 Operator = Literal["equals", "in", "prefix", "regex", "at_least", "at_most", "not"]
@@ -122,10 +122,15 @@ def text_of(value: Scalar | Fraction) -> str:
     return "no value" if value is None else str(value)
 
 
+def show(value: Scalar) -> str:
+    """Return a value for a message: as `text_of`, but for an empty text."""
+    return text_of(value) or "''"
+
+
 def describe_values(values: Sequence[Scalar]) -> str:
     """Return the values there are with their counts, the most frequent first, a handful of them."""
-    counts = Counter(map(text_of, values))
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    counts = Counter(map(show, values))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], _number(item[0]) or 0, item[0]))
     shown = ", ".join(f"{text} ({number})" for text, number in ordered[:_SHOWN])
     return shown if len(ordered) <= _SHOWN else f"{shown}, and {len(ordered) - _SHOWN} more"
 

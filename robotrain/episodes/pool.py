@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.filters import HASH, Filter, Scalar, describe_values, parse_filters, text_of
+from robotrain.episodes.filters import HASH, Filter, Scalar, describe_values, parse_filters, show
 from robotrain.episodes.index import Entry, read_entries
 from robotrain.episodes.registry import DELETED, EMPTY_PATH, Registry, find_registry, load_registry
 from robotrain.episodes.schema import (
@@ -33,7 +33,7 @@ Differs = Callable[[Entry], str]
 
 # Kinds of problems, in words that follow a number; the registry's two kinds are of them.
 UNREADABLE = "unreadable"
-STRUCTURAL = "structural samples"
+STRUCTURAL = "marked structural"
 OTHER_BODY = "of another embodiment"
 FILTERED = "filtered out"
 CHANGED = "changed"
@@ -191,7 +191,7 @@ def _objections(pool: Pool, episode: str, wanted: str | None, filters: Sequence[
     if told is not None and wanted is not None and told.embodiment != wanted:
         found.append((OTHER_BODY, f"'{episode}' is of embodiment '{told.embodiment}', not '{wanted}'."))
     if failing := pool.failing(episode, filters):
-        words = ", and by ".join(f"{each.words}: it is {text_of(pool.value(episode, each.name))}" for each in failing)
+        words = ", and by ".join(f"{each.words}: it is {show(pool.value(episode, each.name))}" for each in failing)
         found.append((FILTERED, f"'{episode}' is filtered out by {words}."))
     return [Problem(episode, kind, message) for kind, message in found]
 

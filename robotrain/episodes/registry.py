@@ -9,6 +9,7 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,8 @@ def _cell(value: Any) -> Any:
     """Return a Parquet cell as a CSV one would be: what is null, NaN or blank is empty."""
     if isinstance(value, str) and not value.strip():
         return None
+    if isinstance(value, Decimal):
+        return float(value)
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

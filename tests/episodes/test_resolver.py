@@ -1,35 +1,34 @@
-import json
+"""Which episodes a run gets: found, looked at, excluded, filtered, limited; and that nothing is left out silently."""
+
 import random
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from robotrain.episodes.resolver import SelectionConfig, find_episodes, resolve_episodes
-from robotrain.episodes.splits import split_hashes
-from robotrain.errors import (
-    BrokenEpisodesError,
-    ConfigError,
-    MissingPathError,
-    NoEpisodesError,
-    PinError,
+from robotrain.config import Layer, compose, load_named, save_config
+from robotrain.data.config import DataConfig
+from robotrain.episodes import pool
+from robotrain.episodes.index import Entry
+from robotrain.episodes.resolver import (
+    Selection,
+    SelectionConfig,
+    find_episodes,
+    resolve_episodes,
+    resolving_once,
 )
-
-
-def make(root: Path, name: str, embodiment: str = "eva_bimanual", **attributes: object) -> Path:
-    """Make a folder that says of itself what an episode says, without arrays."""
-    path = root / name
-    path.mkdir(parents=True)
-    told = {"embodiment": embodiment, "total_frames": 4, "fps": 30} | attributes
-    metadata = {"attributes": told, "zarr_format": 3, "node_type": "group"}
-    (path / "zarr.json").write_text(json.dumps(metadata))
-    return path
+from robotrain.episodes.selection import LeftOut
+from robotrain.errors import BrokenEpisodesError, ConfigError, MissingPathError, NoEpisodesError, UnknownNameError
+from tests.hollow import make_hollow
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     for number in range(10):
-        make(tmp_path, f"e{number}" + ".zarr" * (number % 2))
+        make_hollow(tmp_path, f"e{number}" + ".zarr" * (number % 2))
     return tmp_path
 
 
@@ -42,12 +41,12 @@ def test_episodes_are_found_by_hash_with_and_without_ending(root: Path) -> None:
 
 
 def test_unfinished_and_foreign_folders_are_left_alone_and_broken_episodes_are_not(tmp_path: Path) -> None:
-    make(tmp_path, "a")
-    make(tmp_path, ".b.partial-17")
+    make_hollow(tmp_path, "a")
+    make_hollow(tmp_path, ".b.partial-17")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "x.txt").write_text("")
     (tmp_path / "lost.zarr").mkdir()
-    make(tmp_path / "headless", "images.front_1")
+    make_hollow(tmp_path / "headless", "images.front_1")
     (tmp_path / "manifest.json").write_text("{}")
     assert [path.name for path in find_episodes(tmp_path)] == ["a", "headless", "lost.zarr"]
 
@@ -71,19 +70,8 @@ def test_the_split_is_the_first_fifth_of_a_seeded_shuffle(root: Path) -> None:
     assert selection.root == root
 
 
-@pytest.mark.parametrize(
-    ("num", "ratio", "num_valid"), [(1, 0.2, 0), (2, 0.2, 1), (3, 0.2, 1), (10, 0.35, 3), (10, 0.0, 0), (2, 0.99, 1)]
-)
-def test_at_least_one_episode_trains_and_one_validates_where_there_are_two(
-    num: int, ratio: float, num_valid: int
-) -> None:
-    train, valid = split_hashes([f"h{number}" for number in range(num)], ratio, 42)
-    assert (len(train), len(valid)) == (num - num_valid, num_valid)
-    assert not set(train) & set(valid)
-
-
 def test_one_episode_alone_trains_and_who_needs_validation_is_told(tmp_path: Path) -> None:
-    make(tmp_path, "only")
+    make_hollow(tmp_path, "only")
     selection = resolve_episodes(config(tmp_path))
     assert [facts.hash for facts in selection.train] == ["only"]
     with pytest.raises(ConfigError, match="no episode to validate on"):
@@ -99,7 +87,7 @@ def test_the_data_folder_comes_from_the_environment_when_the_config_names_none(
 
 def test_several_embodiments_need_a_choice_and_vendors_count_as_their_body(tmp_path: Path) -> None:
     for name, embodiment in (("a", "eva_bimanual"), ("b", "MECKA_BIMANUAL"), ("c", "human_bimanual")):
-        make(tmp_path, name, embodiment)
+        make_hollow(tmp_path, name, embodiment)
     with pytest.raises(ConfigError, match=r"eva_bimanual \(1\), human_bimanual \(2\)"):
         resolve_episodes(config(tmp_path))
     for chosen in ("human_bimanual", "aria_bimanual"):
@@ -115,7 +103,7 @@ def test_a_limit_takes_the_first_by_hash(root: Path) -> None:
 def test_an_episode_that_cannot_be_read_stops_the_run_and_every_one_is_named(root: Path) -> None:
     (root / "e3.zarr" / "zarr.json").write_text("{")
     shutil.rmtree(root / "e5.zarr")
-    make(root, "e5.zarr", total_frames=None)
+    make_hollow(root, "e5.zarr", total_frames=None)
     with pytest.raises(BrokenEpisodesError) as caught:
         resolve_episodes(config(root))
     assert "2 of 10" in str(caught.value)
@@ -123,28 +111,8 @@ def test_an_episode_that_cannot_be_read_stops_the_run_and_every_one_is_named(roo
     assert "total_frames" in str(caught.value)
 
 
-def test_pins_choose_and_do_not_look_at_the_others(root: Path) -> None:
-    (root / "e3.zarr" / "zarr.json").write_text("{")
-    selection = resolve_episodes(config(root, pins=("e4", "e1.zarr", "e0")))
-    assert [facts.hash for facts in selection.all] == ["e0", "e1", "e4"]
-
-
-def test_every_problem_of_every_pin_is_told_at_once(root: Path) -> None:
-    (root / "e3.zarr" / "zarr.json").write_text("{")
-    make(root, "x1", "human_bimanual")
-    pins = ("e0", "e3", "e00", "x1", "e2")
-    with pytest.raises(PinError) as caught:
-        resolve_episodes(config(root, pins=pins, embodiment="eva_bimanual", limit=1))
-    told = str(caught.value)
-    assert "4 of 5" in told
-    assert "'e3'" in told
-    assert "'e00' is not there. Did you mean 'e0'?" in told
-    assert "'x1' is of embodiment 'human_bimanual', not 'eva_bimanual'" in told
-    assert "'e2' is beyond the limit of 1" in told
-
-
 def test_two_folders_of_one_hash_are_refused(root: Path) -> None:
-    make(root, "e1")
+    make_hollow(root, "e1")
     with pytest.raises(ConfigError, match="one episode, with and without"):
         resolve_episodes(config(root))
 
@@ -153,3 +121,265 @@ def test_two_folders_of_one_hash_are_refused(root: Path) -> None:
 def test_numbers_that_select_nothing_are_refused(more: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(more))):
         SelectionConfig(**more)  # pyright: ignore[reportArgumentType]
+
+
+TASKS = ("fold_clothes", "pick_up", "pour")
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Path:
+    """Return episodes that say more: three tasks, two operators, lengths, a vendor's body."""
+    for number in range(6):
+        make_hollow(
+            tmp_path,
+            f"t{number}",
+            "ARIA_BIMANUAL" if number % 2 else "human_bimanual",
+            task_name=TASKS[number % 3],
+            operator=f"op{number // 3}",
+            total_frames=100 * (number + 1),
+            **{"rig-name.v2": f"rig{number}", "is_eval": number == 4, "objects": ["cup"]},
+        )
+    return tmp_path
+
+
+def hashes(selection: Selection) -> list[str]:
+    return [facts.hash for facts in selection.all]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"task_name": "pour"}, "t2 t5"),
+        ({"operator": ["op1", "op2"]}, "t3 t4 t5"),
+        ({"total_frames": {"at_least": 200, "at_most": 500}, "task_name": {"not": "pour"}}, "t1 t3 t4"),
+        ({"embodiment": "mecka_bimanual"}, "t0 t1 t2 t3 t4 t5"),
+        ({"hash": {"in": ["t1.zarr", "t5"]}}, "t1 t5"),
+        ({"hash": {"regex": "[24]$"}}, "t2 t4"),
+        ({"fps": 30, "task_name": {"prefix": "p"}}, "t1 t2 t4 t5"),
+        ({"is_eval": True}, "t4"),
+        ({"rig-name.v2": "rig3"}, "t3"),
+        ({"rig-name.v2": {"not": {"regex": "[0-4]"}}, "operator": None}, "t5"),
+    ],
+)
+def test_filters_take_what_passes_all_of_them(told: Path, where: dict[str, object], expected: str) -> None:
+    assert hashes(resolve_episodes(config(told, where=where))) == expected.split()
+
+
+def test_a_filter_that_leaves_nothing_shows_itself_the_nearest_value_and_what_there_is(told: Path) -> None:
+    with pytest.raises(NoEpisodesError) as caught:
+        resolve_episodes(config(told, where={"operator": "op1", "task_name": "fold_clothe", "is_eval": True}))
+    assert str(caught.value).splitlines() == [
+        f"No episodes in '{told}'. None passes episodes.where: task_name equals 'fold_clothe'",
+        "  - 3 of 6 pass what comes before it",
+        "  - the nearest value there is: fold_clothes",
+        "  - values of task_name: fold_clothes (1), pick_up (1), pour (1)",
+    ]
+
+
+def test_a_filter_on_what_no_episode_says_is_an_unknown_name_even_under_not(told: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown attribute 'taskname' in episodes.where. .*'task_name'"):
+        resolve_episodes(config(told, where={"taskname": {"not": "x"}}))
+    with pytest.raises(ConfigError, match=r"'objects' is a list in episode 't0', and no single value"):
+        resolve_episodes(config(told, where={"objects": "cup"}))
+
+
+def test_a_value_that_an_episode_does_not_say_passes_only_under_not(told: Path) -> None:
+    make_hollow(told, "t9", "human_bimanual", lab="x1")
+    assert hashes(resolve_episodes(config(told, where={"lab": {"prefix": "x"}}))) == ["t9"]
+    assert len(resolve_episodes(config(told, where={"lab": {"not": {"prefix": "x"}}})).all) == 6
+
+
+def test_a_registry_gives_columns_that_win_over_attributes_and_says_what_is_not_to_be_used(told: Path) -> None:
+    rows = "t0,A,fold,f,p|t1.zarr,A,pick_up,t,p|t2,B,fold,f,|t3,B,fold,f,p|t4,A,fold,f,p"
+    (told / "r.csv").write_text("episode_hash,lab,task_name,is_deleted,zarr_processed_path\n" + rows.replace("|", "\n"))
+    selection = resolve_episodes(config(told, registry="r.csv", where={"lab": {"regex": "A|B"}}))
+    assert hashes(selection) == ["t0", "t3", "t4"]
+    assert selection.left_out == (
+        LeftOut("t1", "marked deleted", is_missing=False),
+        LeftOut("t2", "with an empty path", is_missing=False),
+    )
+    assert selection.num_missing == 0
+    assert selection.remarks == (
+        "2 episodes are left out: 1 marked deleted (t1), 1 with an empty path (t2)",
+        f"1 of 6 episodes are not in the registry '{told / 'r.csv'}'",
+    )
+    assert hashes(resolve_episodes(config(told, registry="r.csv", where={"task_name": "fold"}))) == ["t0", "t3", "t4"]
+    with pytest.raises(NoEpisodesError, match=r"values of task_name: fold \(3\), no value \(1\)"):
+        resolve_episodes(config(told, registry="r.csv", where={"task_name": "pour"}))
+    split = resolve_episodes(config(told, registry="r.csv", where={"lab": ["A", "B"]}, split_by="lab"))
+    assert [facts.hash for facts in split.valid] in (["t0", "t4"], ["t3"])
+
+
+def test_what_a_filter_leaves_out_is_not_counted_as_deleted(told: Path) -> None:
+    (told / "r.csv").write_text("hash,is_deleted\nt0,true\nt1,true\n")
+    selection = resolve_episodes(config(told, registry="r.csv", where={"task_name": "fold_clothes"}))
+    assert [each.hash for each in selection.left_out] == ["t0"]
+
+
+def test_structural_samples_are_never_selected(told: Path) -> None:
+    make_hollow(told, "s", "human_bimanual", data_status="structural_sample")
+    make_hollow(told, "whole", "human_bimanual", data_status="complete")
+    selection = resolve_episodes(config(told))
+    assert "s" not in hashes(selection)
+    assert "whole" in hashes(selection)
+    assert selection.remarks == ("1 episode is left out: 1 marked structural (s)",)
+
+
+def test_where_all_are_left_out_the_error_counts_them(tmp_path: Path) -> None:
+    make_hollow(tmp_path, "s", data_status="structural_sample")
+    with pytest.raises(NoEpisodesError, match=r"1 episode is left out: 1 marked structural \(s\)"):
+        resolve_episodes(config(tmp_path))
+
+
+def test_an_allowance_leaves_unreadable_episodes_out_and_moves_no_other(root: Path) -> None:
+    whole = resolve_episodes(config(root))
+    for broken in ("e3.zarr", "e6"):
+        (root / broken / "zarr.json").write_text("{")
+    with pytest.raises(BrokenEpisodesError, match=r"2 of 10 .*(\n.*){2}\n.*\n.*allow_missing=2"):
+        resolve_episodes(config(root, allow_missing=1))
+    rest = resolve_episodes(config(root, allow_missing=2))
+    assert [each.hash for each in rest.left_out] == ["e3", "e6"]
+    assert "cannot be read as JSON" in rest.left_out[0].detail
+    assert rest.remarks == ("2 episodes are left out: 2 cannot be read (e3, e6)",)
+    assert rest.num_missing == 2
+    for part, before in ((rest.train, whole.train), (rest.valid, whole.valid)):
+        assert [facts.hash for facts in part] == [f.hash for f in before if f.hash not in {"e3", "e6"}]
+
+
+def test_a_limit_counts_what_is_left_out_and_does_not_look_beyond(root: Path) -> None:
+    (root / "e1.zarr" / "zarr.json").write_text("{")
+    assert hashes(resolve_episodes(config(root, limit=4, allow_missing=1))) == ["e0", "e2", "e3"]
+    (root / "e9.zarr" / "zarr.json").write_text("{")
+    assert resolve_episodes(config(root, limit=4, allow_missing=1)).num_missing == 1
+    shutil.rmtree(root / "e0")
+    with pytest.raises(NoEpisodesError, match="1 cannot be read"):
+        resolve_episodes(config(root, limit=1, allow_missing=1))
+
+
+def test_an_unreadable_episode_that_the_registry_filters_out_stops_nothing(root: Path) -> None:
+    (root / "e1.zarr" / "zarr.json").write_text("{")
+    (root / "r.csv").write_text("hash,lab\ne0,A\ne1,B\ne2,A\n")
+    assert hashes(resolve_episodes(config(root, registry="r.csv", where={"lab": "A"}))) == ["e0", "e2"]
+    assert hashes(resolve_episodes(config(root, where={"hash": {"not": "e1"}, "fps": 30}, limit=1))) == ["e0"]
+    with pytest.raises(BrokenEpisodesError, match="1 of 10"):
+        resolve_episodes(config(root, registry="r.csv", where={"lab": "B", "fps": 30}))
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows by the number of episodes whenever the index is asked."""
+    counted: list[int] = []
+    ask = pool.read_entries
+
+    def count(root: Path, paths: Sequence[Path]) -> Iterator[Entry]:
+        counted.append(len(paths))
+        return ask(root, paths)
+
+    monkeypatch.setattr(pool, "read_entries", count)
+    return counted
+
+
+def test_equal_configs_resolve_once_within_a_block_and_anew_beyond_it(
+    root: Path, looks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with resolving_once():
+        first = resolve_episodes(config(root, where={"fps": 30}))
+        with resolving_once():
+            assert resolve_episodes(config(root, where={"fps": 30})) is first
+        monkeypatch.chdir(root.parent)
+        assert resolve_episodes(config(Path(root.name), where={"fps": 30})) is first, "another spelling of the folder"
+        assert looks == [10]
+        assert resolve_episodes(config(root, where={"fps": 30}, limit=2)) is not first
+        resolve_episodes(config(root, where={"fps": 30}), differs=lambda _: "")
+        assert looks == [10, 10, 10]
+    assert resolve_episodes(config(root, where={"fps": 30})) is not first
+    resolve_episodes(config(root, where={"fps": 30}))
+    assert len(looks) == 5
+
+
+def test_an_error_is_not_remembered(root: Path) -> None:
+    (root / "e0" / "zarr.json").rename(root / "e0" / "aside")
+    (root / "e0").rename(root / "e0.zarr")
+    with resolving_once():
+        with pytest.raises(BrokenEpisodesError):
+            resolve_episodes(config(root))
+        (root / "e0.zarr" / "aside").rename(root / "e0.zarr" / "zarr.json")
+        assert len(resolve_episodes(config(root)).all) == 10
+
+
+EVERY_OPERATOR = """
+episodes:
+  registry: r.csv
+  where:
+    task_name: {equals: fold_clothes}
+    operator: {in: [op0, op1]}
+    hash: {prefix: t, regex: "^t[0-9]$", not: [t8, t9]}
+    total_frames: {at_least: 100, at_most: 400.0}
+    rig-name.v2: {not: {prefix: x}}
+    is_eval: false
+    lab: [A, B]
+  held_out_where: {operator: op1}
+"""
+
+
+def test_a_yaml_with_every_operator_resolves_and_comes_back_from_its_saved_form(told: Path, tmp_path: Path) -> None:
+    (told / "r.csv").write_text("hash,lab\nt0,A\nt3,B\n")
+    file = tmp_path / "mine.yaml"
+    file.write_text(EVERY_OPERATOR)
+    layers = (load_named("data", "default"), load_named("data", str(file)))
+    data = compose(DataConfig, (*layers, Layer("root", {"episodes": {"root": str(told)}})))
+    selection = resolve_episodes(data.episodes)
+    assert ([f.hash for f in selection.train], [f.hash for f in selection.valid]) == (["t0"], ["t3"])
+    save_config(tmp_path / "config.yaml", data)
+    assert compose(DataConfig, (load_named("data", str(tmp_path / "config.yaml")),)) == data
+
+
+def test_filters_are_set_replaced_and_taken_back_on_the_command_line(told: Path) -> None:
+    below = {"where": {"task_name": ["pour", "pick_up"], "operator": "op9", "total_frames": {"at_least": 200}}}
+    overrides = [
+        f"episodes.root={told}",
+        "episodes.where.task_name={prefix: p, not: pour}",
+        "episodes.where.operator=null",
+        "episodes.where.total_frames.at_most=400",
+    ]
+    data = compose(DataConfig, (Layer("mine", {"episodes": below}),), overrides=overrides)
+    assert data.episodes.where == {
+        "task_name": {"prefix": "p", "not": "pour"},
+        "operator": None,
+        "total_frames": {"at_least": 200, "at_most": 400},
+    }
+    assert hashes(resolve_episodes(data.episodes)) == ["t1"]
+    simple = compose(DataConfig, (), overrides=[f"episodes.root={told}", "episodes.where.task_name=pour"])
+    assert hashes(resolve_episodes(simple.episodes)) == ["t2", "t5"]
+    with pytest.raises(ConfigError, match="Did you mean 'at_least'"):
+        compose(DataConfig, (), overrides=["episodes.where.total_frames={atleast: 3}"])
+    with pytest.raises(ConfigError, match=r"'episodes.where' in the command line: Cannot assign"):
+        compose(DataConfig, (), overrides=["episodes.where=pour"])
+
+
+CLOUD = ("boto3", "botocore", "s3fs", "fsspec", "sqlalchemy", "psycopg2", "google", "azure")
+
+LOCAL_ONLY = """
+import sys
+
+def cloud():
+    return {{name for name in {cloud!r} if name in sys.modules}}
+
+from robotrain.episodes.resolver import SelectionConfig, check_pins, resolve_episodes
+config = SelectionConfig(root={root!r}, registry="r.csv", where={{"lab": "A"}}, pins=("{name}",))
+print(len(resolve_episodes(config).all), check_pins(config), cloud())
+import zarr  # looks for fsspec itself
+from robotrain.episodes.validation import validate_episode
+of_zarr = cloud() & {{"fsspec"}}
+errors = [each for each in validate_episode({root!r} + "/{name}.zarr") if each.severity == "error"]
+print(errors, cloud() - of_zarr)
+"""
+
+
+def test_nothing_of_a_cloud_is_imported_to_resolve_and_to_validate(tiny_episodes: Path, tmp_path: Path) -> None:
+    episode = sorted(tiny_episodes.iterdir())[0]
+    (tmp_path / episode.name).symlink_to(episode)
+    (tmp_path / "r.csv").write_text(f"hash,lab\n{episode.stem},A\n")
+    code = LOCAL_ONLY.format(cloud=CLOUD, root=str(tmp_path), name=episode.stem)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stdout.splitlines() == ["1 () set()", "[] set()"], result.stderr
