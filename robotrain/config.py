@@ -222,10 +222,10 @@ def _make_room(config: DictConfig, values: Mapping[str, Any]) -> None:
     """Empty what a value of another kind comes over, mapping over list or the reverse, where the schema lets it."""
     for key, value in values.items():
         below = config.get(key) if key in config else None
-        is_mapping, is_group = isinstance(value, Mapping), isinstance(below, DictConfig)
-        if is_mapping and is_group:
+        is_mapping = isinstance(value, Mapping)
+        if is_mapping and isinstance(below, DictConfig):
             _make_room(below, value)
-        elif (is_mapping and OmegaConf.is_config(below)) or (is_group and isinstance(value, list | tuple)):
+        elif OmegaConf.is_config(below) and (is_mapping or (OmegaConf.is_dict(below) and isinstance(value, list))):
             with read_write(config):  # what comes of a frozen dataclass is read-only
                 config[key] = {} if is_mapping else []
 
