@@ -10,9 +10,9 @@ from typing import get_args
 from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
 from robotrain.episodes.baseline import ChangeCode, read_manifest
+from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.index import open_index
 from robotrain.episodes.resolver import Selection
-from robotrain.episodes.validation import Finding
 from robotrain.episodes.validation.policy import judge
 from robotrain.episodes.validation.survey import survey
 from robotrain.errors import ManifestError, UnsoundEpisodesError
@@ -44,53 +44,70 @@ def require_sound(selection: Selection, data: DataConfig) -> Sound:
     """
     manifest = manifest_path(None, data)
     recorded = read_manifest(manifest)
-    unsound: dict[str, Finding] = {}
-    differs: dict[str, str] = {}
+    unsound, changed = _errors(selection, data, recorded)
+    others = _other_than_recorded(selection, recorded, data) if recorded else {}
+    if data.allow_changed:
+        differs = changed | others
+        for name, message in differs.items():
+            warn(f"trained on as asked, though '{name}' differs from what was recorded: {message}")
+        return Sound(_without(unsound, selection, data), differs)
+    wrong = unsound | changed
+    too_many = len(wrong) > _allowance(selection, data)
+    if recorded and not unsound and (others or (changed and too_many)):
+        raise ManifestError(manifest, _words(changed | others))
+    return Sound(_without(wrong, selection, data))
+
+
+def _errors(
+    selection: Selection, data: DataConfig, recorded: Mapping[str, ManifestRow]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return by hash what makes episodes unsound, and how others differ from what was recorded of them."""
+    unsound: dict[str, str] = {}
+    changed: dict[str, str] = {}
+    paths = [facts.path for facts in selection.all]
     with open_index(selection.root) as index:
-        paths = [facts.path for facts in selection.all]
         for each in track(survey(index, paths, manifest=recorded), "validate", total=len(paths), unit="episodes"):
             for finding in judge(each.findings, data.validation):
                 if finding.severity != "error":
                     continue
-                if finding.code in get_args(ChangeCode):
-                    differs[finding.episode] = finding.message
-                else:
-                    unsound.setdefault(finding.episode, finding)
-    if recorded:
-        there = {facts.hash for facts in selection.all}
-        differs |= dict.fromkeys(sorted(there - recorded.keys()), "The manifest does not name it.")
-        if data.manifest is not None:  # it is of exactly these episodes; that of a folder may name others
-            differs |= dict.fromkeys(sorted(recorded.keys() - there), "The manifest names it, and it is not selected.")
-    if differs and not data.allow_changed:
-        if recorded:
-            raise ManifestError(manifest, _words(differs))
-        name, message = next(iter(differs.items()))
-        raise _unsound(selection, f"episode '{name}': {message}", len(differs))
-    for name, message in differs.items():
-        warn(f"trained on as asked, though episode '{name}' differs from what was recorded: {message}")
-    return Sound(_without(selection, unsound, data), differs)
+                place = f"array '{finding.array}': " if finding.array else ""
+                told = changed if finding.code in get_args(ChangeCode) else unsound
+                told.setdefault(finding.episode, f"{finding.code}: {place}{finding.message}")
+    return unsound, {name: told for name, told in changed.items() if name not in unsound}
+
+
+def _other_than_recorded(selection: Selection, recorded: Mapping[str, ManifestRow], data: DataConfig) -> dict[str, str]:
+    """Return by hash which episodes are selected and not in the manifest, and the other way round."""
+    there = {facts.hash for facts in selection.all}
+    found = dict.fromkeys(sorted(there - recorded.keys()), "The manifest does not name it.")
+    if data.manifest is not None:  # it is of exactly these episodes; that of a folder may name others
+        gone = recorded.keys() - there - {each.hash for each in selection.left_out}
+        found |= dict.fromkeys(sorted(gone), "The manifest names it, and it is not selected.")
+    return found
+
+
+def _allowance(selection: Selection, data: DataConfig) -> int:
+    """Return how many more episodes may be left out."""
+    return data.episodes.allow_missing - selection.num_missing
 
 
 def _words(differs: Mapping[str, str]) -> str:
     name, message = next(iter(differs.items()))
+    verb = "differs" if len(differs) == 1 else "differ"
     return (
-        f"{count(len(differs), 'episode')} differ from it, first '{name}': {message} "
+        f"{count(len(differs), 'episode')} {verb} from it, first '{name}': {message} "
         "See them all: robotrain validate-data. Record them as they are: robotrain validate-data --write-manifest. "
         "Train all the same: data.allow_changed=true"
     )
 
 
-def _without(selection: Selection, unsound: Mapping[str, Finding], data: DataConfig) -> Selection:
+def _without(wrong: Mapping[str, str], selection: Selection, data: DataConfig) -> Selection:
     """Leave out unsound episodes, as far as the config lets us."""
-    if not unsound:
+    if not wrong:
         return selection
-    allowed = data.episodes.allow_missing - selection.num_missing
-    if len(unsound) <= allowed:
-        return selection.without({name: f"{each.code}: {each.message}" for name, each in unsound.items()})
-    worst = next(iter(unsound.values()))
-    place = f", array '{worst.array}'" if worst.array else ""
-    raise _unsound(selection, f"episode '{worst.episode}'{place}: {worst.message}", len(unsound))
-
-
-def _unsound(selection: Selection, first: str, num_unsound: int) -> UnsoundEpisodesError:
-    return UnsoundEpisodesError(selection.root, first, num_unsound=num_unsound, num_episodes=len(selection.all))
+    if len(wrong) <= _allowance(selection, data):
+        return selection.without(wrong)
+    name, message = next(iter(wrong.items()))
+    raise UnsoundEpisodesError(
+        selection.root, f"'{name}', {message}", num_unsound=len(wrong), num_episodes=len(selection.all)
+    )

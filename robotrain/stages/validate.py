@@ -182,7 +182,7 @@ def _check(place: Place, config: ValidateConfig, page: Path | None) -> PlaceRepo
             if each.content is not None and not each.entry.problem:
                 rows[each.entry.hash] = each.entry.manifest_row(each.content.digest)
         _add(log, _of_the_folder(place, index, recorded), place)
-        if num_unrecorded and not config.write_manifest and not config.deep:
+        if num_unrecorded and not recorded and not config.write_manifest and not config.deep:
             text = f"No digest of {num_unrecorded} of {count(len(place.paths), 'episode')} was ever recorded."
             _add(log, [build_finding("no-baseline", "", text)], place)
     written = config.write_manifest and not log.num_errors
