@@ -49,11 +49,7 @@ def _half_turns(track: Track, layout: Layout | None) -> np.ndarray:
     if layout is None:
         whole_robot = track.name in {OBS_JOINTS, CMD_JOINTS}
         return np.full(track.values.shape[1], np.inf if whole_robot else np.pi)
-    return np.concatenate([np.full(f.width, _half_turn(f.kind, f.unit)) for f in layout.fields])
-
-
-def _half_turn(kind: str, unit: str) -> float:
-    return _HALF_TURNS.get(unit, np.inf) if kind == "joint" else np.inf
+    return np.concatenate([np.full(field.width, _HALF_TURNS.get(field.unit, np.inf)) for field in layout.fields])
 
 
 def _check_jumps(episode: Episode, track: Track, layout: Layout | None) -> Iterator[Finding]:

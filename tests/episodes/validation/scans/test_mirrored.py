@@ -127,6 +127,36 @@ def test_a_placeholder_rotation_tells_no_convention(side: str) -> None:
     assert check(arrays) == []
 
 
+def test_placeholders_on_two_hands_held_alike_are_no_mirror() -> None:
+    rng, arrays = np.random.default_rng(0), {}
+    for side in SIDES:  # palms down, fingers ahead: the very picture of the fault, had the rotations been measured
+        points = keypoints_in_hand(side, 0.5 + smooth(rng, 40, 1, 0.4)[:, 0])
+        points = points @ np.swapaxes(matrix_from_ypr(smooth(rng, 40, 3, 0.1)), -1, -2)
+        arrays[f"{side}.obs_keypoints"] = points.reshape(40, 63)
+        arrays[f"{side}.obs_ee_pose"] = np.tile([0.1, 0.2, 0.3, 1.0, 0.0, 0.0, 0.0], (40, 1))
+    assert check(arrays) == []
+    for side in SIDES:
+        arrays[f"{side}.obs_ee_pose"][:, 3:] = quaternion_from_matrix(matrix_from_ypr(np.array([0.0, 1e-3, 0.0])))
+    assert check(arrays) == [("mirrored-left-wrist", PALM, 0)]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_rotation_that_is_right_only_on_average_tells_no_convention(side: str) -> None:
+    arrays = mirrored_hands()
+    for array in (f"{side}.obs_ee_pose", f"{side}.obs_wrist_pose"):
+        astray = matrix_from_ypr(np.array([[0.0, 1.2, 0.0], [0.0, -1.2, 0.0]]))[np.arange(40) % 2]
+        arrays[array][:, 3:] = quaternion_from_matrix(matrix_from_quaternion(arrays[array][:, 3:]) @ astray)
+    assert check(arrays) == []
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_frames_without_a_palm_do_not_count(side: str) -> None:
+    arrays = mirrored_hands()
+    arrays[f"{side}.obs_keypoints"][:8] = 0.5
+    first = 8 if side == "left" else 0
+    assert check(arrays) == [("mirrored-left-wrist", PALM, first), ("mirrored-left-wrist", WRIST, first)]
+
+
 @pytest.mark.parametrize("side", SIDES)
 def test_a_rotation_that_does_not_follow_the_hand_tells_no_convention(side: str) -> None:
     arrays, rng = mirrored_hands(), np.random.default_rng(5)

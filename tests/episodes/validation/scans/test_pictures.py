@@ -131,6 +131,12 @@ class TestBlank:
         pictures = [blank(level, off) for level in range(60)]
         assert scan(look(pictures)) == [("blank-picture", FRONT, 0)] * is_told
 
+    def test_a_single_pixel_is_something_to_see(self) -> None:
+        pixels = np.full((24, 32, 3), 90, dtype=np.uint8)
+        pixels[5, 6] = 255
+        dot = simplejpeg.encode_jpeg(pixels, quality=100)
+        assert scan(look([dot, blank(90)] * 29 + [dot] * 2)) == []
+
     def test_two_blank_cameras_are_no_twins(self) -> None:
         grey = [blank(90)] * 60
         assert scan(look(grey, grey)) == [("blank-picture", FRONT, 0), ("blank-picture", LEFT, 0)]

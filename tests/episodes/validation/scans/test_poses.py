@@ -200,10 +200,10 @@ class TestHandsSeenFromTheHead:
     """Glasses measure hands in their own frame; the store keeps them in the world."""
 
     @staticmethod
-    def arrays(rate: int, dtype: type = np.float64, turn: float = 0.3) -> dict[str, np.ndarray]:
+    def arrays(rate: int, dtype: type = np.float64) -> dict[str, np.ndarray]:
         """Return a moving head, and a hand measured ``rate`` times in 30 rows."""
         num, rng = 90, np.random.default_rng(3)
-        head = smooth_poses(rng, num, centre=(1.0, -2.0, 1.6), turn=turn)
+        head = smooth_poses(rng, num, centre=(12.0, -25.0, 1.6), turn=0.3)  # far into a house
         measured = np.arange(num) * rate // 30 * 30 // rate  # the row that each row's measurement is from
         points = rng.normal(scale=0.05, size=(21, 3)) + smooth(rng, num, 3, 0.1)[:, None] + [0.0, 0.0, 0.4]
         world_from_head = transform_from_pose(head)
@@ -225,7 +225,8 @@ class TestHandsSeenFromTheHead:
         found = [each for each in scan(**arrays) if each.code != "quaternion-flip"]
         hands = {POSE, "left.obs_wrist_pose", POINTS}
         assert {(finding.code, finding.array) for finding in found} == {("repeated-rows", array) for array in hands}
-        assert all("seen from the head, repeat the row before" in finding.message for finding in found)
+        num = sum(row * rate // 30 == (row - 1) * rate // 30 for row in range(1, 90))
+        assert all(f"{num} of 89 rows, seen from the head, repeat" in finding.message for finding in found)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_a_hand_measured_anew_in_every_row_is_sound(self, dtype: type) -> None:
