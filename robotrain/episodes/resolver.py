@@ -147,6 +147,7 @@ def find_chosen(config: SelectionConfig) -> tuple[Path, ...]:
     """Return the episodes that a config is about, whether or not they can be used, sorted by hash.
 
     Raises:
+        NoEpisodesError: when nothing passes: which filter left nothing, and what there is.
         As `resolve_episodes` does for what is no problem of an episode.
     """
     root = _root(config)
@@ -156,7 +157,11 @@ def find_chosen(config: SelectionConfig) -> tuple[Path, ...]:
     if config.embodiment is None and not config.where and config.registry is None:
         return paths
     pool = build_pool(config, root, paths, (), None)
-    return tuple(path for path in paths if not pool.kinds(hash_of(path)) & {*_UNASKED, DELETED, EMPTY_PATH})
+    unwanted = {*_UNASKED, DELETED, EMPTY_PATH}
+    chosen = tuple(path for path in paths if not pool.kinds(hash_of(path)) & unwanted)
+    if paths and not chosen:
+        raise NoEpisodesError(root, reason=_why_none(config, pool, _excluded(pool)))
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -246,8 +251,8 @@ def _missing(episode: str, pool: Pool) -> LeftOut:
 
 def _why_none(config: SelectionConfig, pool: Pool, left_out: Sequence[LeftOut]) -> str:
     """Return why nothing is chosen: the body, a filter, or everything is left out."""
-    sound = [each for each in sorted(pool.facts) if not pool.kinds(each) & set(_BY_RULE)]
-    bodies = sorted({pool.facts[each].embodiment for each in sound})
+    sound = [each for each in sorted(pool.problems) if not pool.kinds(each) & set(_BY_RULE)]
+    bodies = sorted({pool.facts[each].embodiment for each in sound if each in pool.facts})
     wanted = canonical_embodiment(config.embodiment or "")
     if config.embodiment and bodies and wanted not in bodies:
         close = nearest(wanted, bodies)

@@ -16,6 +16,7 @@ from robotrain.episodes.index import Entry
 from robotrain.episodes.resolver import (
     Selection,
     SelectionConfig,
+    find_chosen,
     find_episodes,
     resolve_episodes,
     resolving_once,
@@ -263,6 +264,34 @@ def test_an_unreadable_episode_that_the_registry_filters_out_stops_nothing(root:
     assert hashes(resolve_episodes(config(root, where={"hash": {"not": "e1"}, "fps": 30}, limit=1))) == ["e0"]
     with pytest.raises(BrokenEpisodesError, match="1 of 10"):
         resolve_episodes(config(root, registry="r.csv", where={"lab": "B", "fps": 30}))
+
+
+def test_what_a_config_is_about_can_be_asked_for_without_being_usable(told: Path) -> None:
+    (told / "t2" / "zarr.json").write_text("{")
+    make_hollow(told, "e", "eva_bimanual")
+    (told / "r.csv").write_text("hash,lab,is_deleted\nt0,A,f\nt1,A,t\nt2,A,f\nt3,B,f\n")
+
+    def names(**more: object) -> list[str]:
+        return [path.name for path in find_chosen(config(told, **more))]
+
+    assert names() == ["e", "t0", "t1", "t2", "t3", "t4", "t5"]
+    assert names(embodiment="human_bimanual", where={"task_name": "fold_clothes"}) == ["t0", "t2", "t3"]
+    assert names(registry="r.csv", where={"lab": "A"}) == ["t0", "t2"]
+    assert names(pins=("t3", "t9"), held_out=("e",)) == ["e", "t3"]
+    assert names(pins=("t9",), where={"fps": 30}) == []
+    assert names(where={"task_name": "pick"}) == ["t2"], "nobody knows what it would say"
+    with pytest.raises(NoEpisodesError, match="the nearest value there is: t2"):
+        names(where={"hash": "t22"})
+    (told / "r.csv").write_text("hash,is_deleted\n" + "".join(f"{name},t\n" for name in names()))
+    with pytest.raises(NoEpisodesError, match="7 episodes are left out: 7 marked deleted"):
+        names(registry="r.csv")
+
+
+def test_where_only_unreadable_episodes_are_filtered_the_filter_is_told_too(tmp_path: Path) -> None:
+    (make_hollow(tmp_path, "a") / "zarr.json").write_text("{")
+    (tmp_path / "r.csv").write_text("hash,lab\na,A\n")
+    with pytest.raises(NoEpisodesError, match=r"lab equals 'B'\n(.*\n)*  - values of lab: A \(1\)"):
+        resolve_episodes(config(tmp_path, registry="r.csv", where={"lab": "B", "task_name": "x"}))
 
 
 @pytest.fixture
