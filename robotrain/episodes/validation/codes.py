@@ -107,7 +107,8 @@ CODES: dict[str, Code] = {
     ),
     "bad-jpeg": Code(
         "error",
-        "A picture is empty or no sound JPEG. The first, the middle and the last of each camera are looked at.",
+        "A picture is empty or no sound JPEG. The first, the middle and the last of each camera are looked at, "
+        "and every one with --deep.",
         "Copy the camera's folder again from its source.",
     ),
     "image-size": Code(
@@ -257,7 +258,8 @@ CODES: dict[str, Code] = {
     ),
     "joint-jump": Code(
         "warning",
-        "A joint turns by more than pi from one frame to the next: an angle that wrapped, or lost data.",
+        "A joint turns by more than half a turn from one frame to the next: an angle that wrapped, or lost data. "
+        "Joints whose unit nobody tells are not judged.",
         "Unwrap the angle in the recording, or leave the episode out.",
     ),
     "frozen-track": Code(
@@ -303,7 +305,7 @@ CODES: dict[str, Code] = {
     ),
     "mirrored-left-wrist": Code(
         "warning",
-        "The left hand's rotation is turned by 180 degrees about its z axis against its own keypoints: "
+        "The left hand's rotation in Mecka data is turned by 180 degrees about its z axis against its own keypoints: "
         "a known fault of older converters.",
         "Convert the recording again with the corrected converter; do not mix both kinds.",
     ),
@@ -335,12 +337,14 @@ CODES: dict[str, Code] = {
     ),
     "timestamp-epoch": Code(
         "warning",
-        "Capture times do not count from 1970, so recordings cannot be matched by them.",
+        "Capture times do not count from 1970 (they are not of the years 2000 to 2099), "
+        "so recordings cannot be matched by them.",
         "Nothing to do for robotrain, which looks at differences only.",
     ),
     "timestamp-quantum": Code(
         "warning",
-        "Capture times are multiples of a power of two of 64 ns or more: they went through a float and lost digits.",
+        "Capture times are multiples of a power of two of 64 ns or more, and of no microsecond: "
+        "they went through a float and lost digits.",
         "Nothing to do at this frame rate; keep nanoseconds as integers in the converter.",
     ),
     "fps-mismatch": Code(
@@ -362,11 +366,6 @@ CODES: dict[str, Code] = {
         "error",
         "The episode's bytes are not those whose digest was recorded.",
         "Copy the episode again; if the change is meant: robotrain validate-data DATA --write-manifest",
-    ),
-    "unverified-change": Code(
-        "warning",
-        "Files were written since the episode's digest was recorded; whether the bytes are the same is not known.",
-        "Compare the bytes: robotrain validate-data DATA --deep",
     ),
     "lost-episode": Code(
         "error",
