@@ -124,8 +124,7 @@ class BrokenEpisodesError(RobotrainError, ValueError):
         lines = "".join(_cut(problems, _MOST_LINES, "like these"))
         super().__init__(
             f"{len(problems)} of {num_episodes} episodes in '{where}' cannot be read:{lines}\n"
-            "Mend or remove them ('robotrain validate-data' tells more), or leave them out:\n"
-            f"episodes.allow_missing={len(problems)}"
+            f"To see more: robotrain validate-data {where}. To leave them out: --allow-missing {len(problems)}"
         )
 
 
@@ -135,7 +134,7 @@ class UnsoundEpisodesError(RobotrainError, ValueError):
     def __init__(self, root: Path | str, first: str, *, num_unsound: int, num_episodes: int) -> None:
         super().__init__(
             f"{num_unsound} of {num_episodes} episodes have errors, first: {first} "
-            f"To see them all: robotrain validate-data {root}"
+            f"To see them all: robotrain validate-data {root}. To leave them out: --allow-missing {num_unsound}"
         )
 
 

@@ -40,6 +40,12 @@ DATA_HELP = "A folder of episodes, a name in configs/data, or a YAML file. Left 
 DataOption = Annotated[str | None, typer.Option("--data", help=DATA_HELP, metavar="DATA", autocompletion=complete_data)]
 ARCH_HELP = "A name in configs/arch (see: robotrain models), or a YAML file."
 ArchOption = Annotated[str | None, typer.Option("--arch", help=ARCH_HELP, metavar="NAME", autocompletion=complete_arch)]
+AllowMissingOption = Annotated[
+    int | None,
+    typer.Option(
+        "--allow-missing", help="Leave out up to N episodes that are absent, unreadable or unsound.", metavar="N", min=0
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings, for example trainer.max_steps=200.")

@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from robotrain.cli.options import DATA_HELP, ArchOption, JsonOption, complete_data, print_json, say_next, say_path
+from robotrain.cli.options import (
+    DATA_HELP,
+    AllowMissingOption,
+    ArchOption,
+    JsonOption,
+    complete_data,
+    print_json,
+    say_next,
+    say_path,
+)
 from robotrain.cli.tables import print_table
 from robotrain.console import count, out
 
@@ -17,6 +26,7 @@ EXAMPLE = "robotrain norm-stats ~/episodes --arch hpt_tiny"
 def norm_stats(
     data: Annotated[str | None, typer.Argument(help=DATA_HELP, metavar="DATA", autocompletion=complete_data)] = None,
     arch: ArchOption = None,
+    allow_missing: AllowMissingOption = None,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Compute again, even where the cache has them.")
     ] = False,
@@ -30,7 +40,7 @@ def norm_stats(
     """
     from robotrain.stages.stats import StatsRequest, run
 
-    report = run(StatsRequest(data=data, arch=arch, recompute=recompute))
+    report = run(StatsRequest(data=data, arch=arch, recompute=recompute, allow_missing=allow_missing))
     if as_json:
         print_json(report.to_plain())
         return

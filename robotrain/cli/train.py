@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from robotrain.cli.options import (
+    AllowMissingOption,
     ArchOption,
     DataOption,
     JsonOption,
@@ -22,30 +23,34 @@ from robotrain.console import out
 
 EXAMPLE = "robotrain train --arch hpt_tiny --data ~/episodes trainer.max_steps=200"
 
+TrainerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trainer", help="A name in configs/trainer, or a YAML file.", metavar="T", autocompletion=complete_trainer
+    ),
+]
+RecipeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        help="What the others override: a name in configs/recipe, or a YAML file such as RUN/config.yaml.",
+        metavar="R",
+        autocompletion=complete_recipe,
+    ),
+]
+
 
 def train(
     overrides: Overrides = None,
     arch: ArchOption = None,
     data: DataOption = None,
-    trainer: Annotated[
-        str | None,
-        typer.Option(
-            "--trainer", help="A name in configs/trainer, or a YAML file.", metavar="T", autocompletion=complete_trainer
-        ),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            "--recipe",
-            help="What the others override: a name in configs/recipe, or a YAML file such as RUN/config.yaml.",
-            metavar="R",
-            autocompletion=complete_recipe,
-        ),
-    ] = None,
+    trainer: TrainerOption = None,
+    recipe: RecipeOption = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", help="Continue this run directory from its last checkpoint.", metavar="RUN"),
     ] = None,
+    allow_missing: AllowMissingOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the resolved config and the model's size, and stop.")
     ] = False,
@@ -59,9 +64,10 @@ def train(
     """
     from robotrain.stages.recipe import TrainChoice, recipe_layers
 
-    choice = TrainChoice(
-        arch=arch, data=data, trainer=trainer, recipe=recipe, resume=resume, overrides=tuple(overrides or ())
-    )
+    settings = tuple(overrides or ())
+    if allow_missing is not None:
+        settings = (f"data.episodes.allow_missing={allow_missing}", *settings)
+    choice = TrainChoice(arch=arch, data=data, trainer=trainer, recipe=recipe, resume=resume, overrides=settings)
     recipe_layers(choice)  # a wrong name fails here, before torch and Lightning are loaded
     from robotrain.stages import train as stage
 

@@ -9,14 +9,15 @@ from robotrain.config import Layer, compose, parse_overrides
 from robotrain.console import say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.dataset import WindowDataset
-from robotrain.episodes.resolver import Selection, SelectionConfig, resolve_episodes
+from robotrain.episodes.baseline import MANIFEST
+from robotrain.episodes.resolver import Selection, SelectionConfig, resolve_episodes, resolving_once
 from robotrain.errors import CheckpointError, ConfigError, UnknownNameError
 from robotrain.evaluation.baselines import compute_baselines
 from robotrain.evaluation.predictor import LoadedPolicy, load_policy, predict_keys
 from robotrain.evaluation.report import Report, score
 from robotrain.files import write_json
 from robotrain.predictions import save_predictions
-from robotrain.stages.inputs import build_inputs, data_layers, with_root
+from robotrain.stages.inputs import Recorded, build_inputs, data_layers, with_root
 from robotrain.stages.render import render_predictions
 from robotrain.stages.run_directory import EVAL, load_split, newest_run, run_of
 from robotrain.training.checkpoint import resolve_checkpoint
@@ -46,6 +47,10 @@ class EvaluateConfig:
     """At most so many videos a split, where the data config names no video_episodes."""
     seed: int = 0
     """Of the noise that chunks are sampled from."""
+    allow_missing: int = 0
+    """How many episodes may be left out because they are not there or cannot be read; more stop the evaluation."""
+    allow_changed: bool = False
+    """Evaluate on episodes of the run that have changed since."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that score nothing."""
@@ -101,6 +106,7 @@ def resolve_config(
     return compose(EvaluateConfig, (Layer("the options", options),), overrides=overrides)
 
 
+@resolving_once()
 def run(config: EvaluateConfig) -> tuple[EvaluateReport, ...]:
     """Predict, score and draw each split.
 
@@ -122,10 +128,12 @@ def _subject(
     """Return the name, the episodes and the data config of a split."""
     data = _data_config(config, loaded)
     if config.data is None:
-        selection, name = _own_split(data, checkpoint, split), split
+        selection, name = _own_split(config, data, checkpoint, split), split
     else:
-        selection = resolve_episodes(data.episodes)
+        selection = resolve_episodes(replace(data.episodes, allow_missing=config.allow_missing))
         name = data.name if split == "all" else f"{data.name}-{split}"
+    for remark in selection.remarks:
+        warn(remark)
     parts = {"train": selection.train, "valid": selection.valid, "all": selection.all}
     facts = selection.require_valid() if split == "valid" else parts[split]
     facts = facts[: config.episodes] if config.episodes is not None else facts
@@ -147,7 +155,7 @@ def _data_config(config: EvaluateConfig, loaded: LoadedPolicy) -> DataConfig:
     return with_root(replace(data, mode=wanted.mode, seconds=wanted.seconds, cameras=wanted.cameras))
 
 
-def _own_split(data: DataConfig, checkpoint: Path, split: str) -> Selection:
+def _own_split(config: EvaluateConfig, data: DataConfig, checkpoint: Path, split: str) -> Selection:
     """Return the episodes that the run recorded, not what its config would select today.
 
     A folder may have grown since; an episode that was trained on must not count as held out.
@@ -161,11 +169,12 @@ def _own_split(data: DataConfig, checkpoint: Path, split: str) -> Selection:
     pins = {"train": recorded.train, "valid": recorded.valid, "all": (*recorded.train, *recorded.valid)}[split]
     if not pins:
         raise ConfigError("The run held out no episode to evaluate on; name others with --data, or --split train.")
-    found = resolve_episodes(SelectionConfig(root=data.episodes.root, pins=pins, valid_ratio=0.0))
-    return Selection(
+    chosen = SelectionConfig(root=data.episodes.root, pins=pins, valid_ratio=0.0, allow_missing=config.allow_missing)
+    found = resolve_episodes(chosen, differs=None if config.allow_changed else Recorded(run_dir / MANIFEST))
+    return replace(
+        found,
         train=tuple(facts for facts in found.all if facts.hash in recorded.train),
         valid=tuple(facts for facts in found.all if facts.hash in recorded.valid),
-        root=found.root,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robotrain.config import Layer, compose, load_named
+from robotrain.console import warn
 from robotrain.data.cached_stats import CacheResult, load_or_compute_stats
 from robotrain.data.config import DataConfig
 from robotrain.data.stats import Columns, Stats, StatsConfig, remarks
@@ -25,6 +26,8 @@ class StatsRequest:
     """A folder of episodes, a name in configs/data or a YAML file; None: ROBOTRAIN_DATA_DIR."""
     arch: str | None = None
     """Whose horizon; None takes the default recipe's arch."""
+    allow_missing: int | None = None
+    """How many episodes may be left out because they cannot be used; None takes the data config's."""
     recompute: bool = False
     """Compute again, even where the cache has them."""
 
@@ -64,9 +67,12 @@ def run(request: StatsRequest) -> StatsReport:
     Raises:
         RobotrainError: when the data cannot be resolved, or a number is not finite (naming its episode).
     """
-    data = compose(DataConfig, data_layers(request.data))
+    overrides = () if request.allow_missing is None else (f"episodes.allow_missing={request.allow_missing}",)
+    data = compose(DataConfig, data_layers(request.data), overrides=overrides)
     arch = load_named("arch", request.arch) if request.arch else _default_arch()
     inputs = resolve_inputs(data, horizon=arch_horizon(arch))
+    for remark in inputs.selection.remarks:
+        warn(remark)
     stats, cache = load_stats(inputs, data.stats, recompute=request.recompute)
     return StatsReport(stats, data.stats, cache, request.arch or arch.values["name"])
 

@@ -12,6 +12,7 @@ from robotrain.data.config import DataConfig
 from robotrain.data.datamodule import EpisodesDataModule
 from robotrain.data.dataset import WindowDataset
 from robotrain.data.stats import Stats, StatsMode, affine
+from robotrain.episodes.resolver import resolving_once
 from robotrain.errors import CheckpointError, ConfigError
 from robotrain.files import write_json
 from robotrain.models.registry import build_on_meta, count_parameters
@@ -118,6 +119,7 @@ def plan(config: TrainConfig) -> TrainPlan:
     return TrainPlan(replace(config, data=with_root(config.data)), count_parameters(policy))
 
 
+@resolving_once()
 def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None = None) -> TrainReport:
     """Check the episodes, compute or load their statistics, train, and leave a run directory.
 

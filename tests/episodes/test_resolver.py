@@ -236,7 +236,7 @@ def test_an_allowance_leaves_unreadable_episodes_out_and_moves_no_other(root: Pa
     whole = resolve_episodes(config(root))
     for broken in ("e3.zarr", "e6"):
         (root / broken / "zarr.json").write_text("{")
-    with pytest.raises(BrokenEpisodesError, match=r"2 of 10 .*(\n.*){2}\n.*\n.*allow_missing=2"):
+    with pytest.raises(BrokenEpisodesError, match=r"2 of 10 .*(\n.*){2}\n.*--allow-missing 2"):
         resolve_episodes(config(root, allow_missing=1))
     rest = resolve_episodes(config(root, allow_missing=2))
     assert [each.hash for each in rest.left_out] == ["e3", "e6"]

@@ -253,3 +253,13 @@ def test_an_allowance_leaves_out_unsound_episodes_and_the_run_says_which(episode
     assert "missing-shard" in told["left_out"][harmed]
     assert told["train"] == [each for each in whole["train"] if each != harmed]
     assert told["valid"] == whole["valid"]
+
+
+def test_the_allowance_is_an_option_of_the_commands_that_choose_episodes(episodes: Path, tmp_path: Path) -> None:
+    (episode(episodes, 0) / "zarr.json").write_text("{")
+    refused = invoke("norm-stats", episodes)
+    assert refused.exit_code == 1
+    assert "--allow-missing 1" in refused.stderr
+    allowed = invoke("norm-stats", episodes, "--allow-missing", 1)
+    assert allowed.exit_code == 0, allowed.output
+    assert "1 episode is left out" in allowed.stderr
