@@ -7,6 +7,7 @@ import typer
 
 from robotrain.cli.options import JsonOption, print_json
 from robotrain.cli.tables import print_table
+from robotrain.cli.validate import STYLES
 from robotrain.console import out
 from robotrain.errors import UnknownNameError
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from robotrain.episodes.validation.codes import Code
 
 EXAMPLE = "robotrain explain missing-shard"
-STYLES = {"error": "red", "warning": "yellow", "off": "dim"}
 
 
 def complete_code(incomplete: str) -> list[str]:

@@ -1,6 +1,7 @@
-"""Tables for a terminal of 80 columns. Knows rows of text; refuses to know what they mean."""
+"""Tables and sentences for a terminal of 80 columns. Knows text; refuses to know what it means."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from rich import box
 from rich.table import Table
@@ -34,6 +35,20 @@ def print_table(
     out.print()
     out.print(table)
     out.print()
+
+
+def print_wrapped(text: str, *, indent: int = 0) -> None:
+    """Print a text to stdout in lines of the terminal's width; a path or another long word is never broken."""
+    margin = " " * indent
+    lines = wrap(
+        text,
+        width=out.width,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    out.print("\n".join(lines), markup=False, soft_wrap=True)
 
 
 def _cell(value: object) -> str:

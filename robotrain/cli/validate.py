@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import DATA_HELP, JsonOption, complete_data, say_next, say_path
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import print_wrapped
 from robotrain.console import count, out
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "robotrain validate-data ~/episodes --deep"
 MOST_FINDINGS = 20
+STYLES = {"error": "red", "warning": "yellow", "off": "dim"}
 
 
 def validate_data(
@@ -58,15 +59,14 @@ def validate_data(
 
 def _show(report: "ValidateReport") -> None:
     for finding in islice(report.findings, MOST_FINDINGS):
-        style = "red" if finding.severity == "error" else "yellow"
         place = finding.array + (f", frame {finding.frame}" if finding.frame is not None else "")
         words = (f"{finding.severity:<8} {finding.code}", finding.episode, place)
-        out.print("  ".join(word for word in words if word), style=style, markup=False)
-        out.print(f"         {finding.message}", markup=False, soft_wrap=True)
+        out.print("  ".join(word for word in words if word), style=STYLES[finding.severity], markup=False)
+        print_wrapped(finding.message, indent=9)
     if report.num_findings > MOST_FINDINGS:
-        out.print(f"... and {report.num_findings - MOST_FINDINGS:,} more; --json lists them all")
+        out.print(f"... and {report.num_findings - MOST_FINDINGS:,} more; --json lists them all, --html shows them")
     if report.num_findings:
-        _show_codes(report)
+        _show_mends(report)
     out.print(
         f"{count(report.num_episodes, 'episode')}, {count(report.num_frames, 'frame')}: "
         f"{count(report.num_errors, 'error')}, {count(report.num_warnings, 'warning')}"
@@ -76,17 +76,19 @@ def _show(report: "ValidateReport") -> None:
             say_path("manifest", place.manifest)
         if place.page:
             say_path("page", place.page)
-    if not report.num_errors:
+    if report.num_errors:
+        say_next(f"robotrain explain {next(report.findings).code}")
+    else:
         say_next("robotrain norm-stats" + "".join(f" {root}" for root in report.named[:1]))
 
 
-def _show_codes(report: "ValidateReport") -> None:
+def _show_mends(report: "ValidateReport") -> None:
     from robotrain.episodes.validation.codes import CODES
 
-    print_table(("code", "found"), list(report.num_by_code.items()))
-    out.print("How to mend:")
-    for code in report.num_by_code:
-        out.print(f"  {code}: {CODES[code].mend}", markup=False, soft_wrap=True)
+    out.print("\nHow to mend:")
+    for code, number in report.num_by_code.items():
+        out.print(f"  {code} ({number:,})", markup=False)
+        print_wrapped(CODES[code].mend, indent=4)
     out.print()
 
 
