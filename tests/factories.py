@@ -3,6 +3,7 @@
 At the end a corpus of broken ones: `BROKEN`, each with the code of the finding that is due.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -439,5 +440,124 @@ BROKEN: tuple[Broken, ...] = (
 )
 """Episodes in which one thing is wrong."""
 
-BROKEN_SETS: tuple[Broken, ...] = ()
-"""Folders in which no episode is wrong by itself: what is due, the whole of `stages.validate` tells."""
+
+@dataclass(frozen=True)
+class BrokenSet:
+    """One way in which a folder of sound episodes is broken."""
+
+    name: str
+    """What is wrong; it begins with the row of the field reports that tells of it, where one does."""
+    code: str
+    """Of the finding that is due."""
+    build: Callable[[Path], Path]
+    """Writes episodes into a folder; returns DATA: the folder, or a config beside it."""
+    record: bool = True
+    """Whether a manifest is written before the damage."""
+    damage: Damage | None = None
+    """Done to DATA afterwards."""
+    deep: bool = False
+    """Whether only a deep look finds it."""
+    also: frozenset[str] = frozenset()
+    """Other errors that follow from the same fault."""
+
+
+_FIRST, _SECOND, _THIRD = (f"2026-01-0{number}-00-00-00-000000" for number in (1, 2, 3))
+
+
+def _three(root: Path) -> Path:
+    """Write three sound episodes of different content."""
+    for number, name in enumerate((_FIRST, _SECOND, _THIRD)):
+        edit(copy_sound(root / "data" / f"{name}.zarr"), take=number)
+    return root / "data"
+
+
+def _config(*lines: str) -> Callable[[Path], Path]:
+    def build(root: Path) -> Path:
+        data = _three(root)
+        config = root / "config.yaml"
+        config.write_text("\n".join(["episodes:", f"  root: {data}", *(f"  {line}" for line in lines)]) + "\n")
+        return config
+
+    return build
+
+
+def _flip_a_bit(data: Path) -> None:
+    """Flip one bit of a picture's bytes and leave the file's size and times as they were."""
+    file = data / f"{_SECOND}.zarr" / _FRONT / "c" / "0"
+    content, status = bytearray(file.read_bytes()), file.stat()
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _lose_the_only_preview(data: Path) -> None:
+    (data / f"{_SECOND}.zarr" / "annotations" / "c" / "0").unlink()
+
+
+BROKEN_SETS: tuple[BrokenSet, ...] = (
+    BrokenSet("B24: no digest was ever recorded", "no-baseline", _three, record=False),
+    BrokenSet(
+        "B7: a download lost a file that was recorded",
+        "lost-file",
+        _three,
+        damage=lambda data: (data / f"{_SECOND}.zarr" / _POSE / "c" / "0" / "0").unlink(),
+        also=frozenset({"missing-shard"}),
+    ),
+    BrokenSet("a lost text", "lost-file", _three, damage=_lose_the_only_preview, also=frozenset({"missing-shard"})),
+    BrokenSet(
+        "B25: written again from another source",
+        "changed-content",
+        _three,
+        damage=lambda data: edit(data / f"{_SECOND}.zarr", task_name="sort"),
+    ),
+    BrokenSet("B5: a flipped bit", "changed-content", _three, damage=_flip_a_bit, deep=True),
+    BrokenSet(
+        "B7: a download left an episode out",
+        "lost-episode",
+        _three,
+        damage=lambda data: shutil.rmtree(data / f"{_SECOND}.zarr"),
+    ),
+    BrokenSet(
+        "an episode came afterwards",
+        "unlisted-episode",
+        _three,
+        damage=lambda data: edit(copy_sound(data / "2026-02-01-00-00-00-000000.zarr"), take=9),
+    ),
+    BrokenSet(
+        "B22: the manifest was cut short",
+        "bad-manifest",
+        _three,
+        damage=lambda data: (data / "manifest.json").write_text('{"schema_version": 1, "episodes": ['),
+    ),
+    BrokenSet(
+        "one recording under two hashes",
+        "duplicate-content",
+        _three,
+        damage=lambda data: shutil.copytree(data / f"{_SECOND}.zarr", data / "2026-02-01-00-00-00-000000.zarr"),
+        deep=True,
+    ),
+    BrokenSet(
+        "two folders for one hash",
+        "duplicate-hash",
+        _three,
+        record=False,
+        damage=lambda data: shutil.copytree(data / f"{_SECOND}.zarr", data / _SECOND),
+    ),
+    BrokenSet("B13: a pinned episode is not there", "missing-pin", _config(f"pins: [{_FIRST}, nothing]"), record=False),
+    BrokenSet(
+        "a held-out episode is not there", "missing-pin", _config(f"pins: [{_FIRST}]", "held_out: [gone]"), record=False
+    ),
+    BrokenSet(
+        "a pinned episode is of another body",
+        "unusable-pin",
+        _config(f"pins: [{_FIRST}, {_SECOND}]", "embodiment: human_bimanual"),
+        record=False,
+    ),
+    BrokenSet(
+        "a pinned episode is filtered out",
+        "unusable-pin",
+        _config(f"pins: [{_FIRST}, {_SECOND}]", "where: {take: 0}"),
+        record=False,
+    ),
+)
+"""Folders in which no episode is wrong by itself, but for what follows: what is due, `stages.validate` tells."""

@@ -152,8 +152,8 @@ def find_chosen(config: SelectionConfig) -> tuple[Path, ...]:
     """
     root = _root(config)
     paths = find_episodes(root)
-    if config.pins:
-        paths = tuple(path for path in paths if hash_of(path) in _named(config))
+    if config.pins:  # whether they pass filters is their problem, not the choice's
+        return tuple(path for path in paths if hash_of(path) in _named(config))
     if config.embodiment is None and not config.where and config.registry is None:
         return paths
     pool = build_pool(config, root, paths, (), None)

@@ -108,8 +108,9 @@ def record_contents(index: Index, paths: Sequence[Path]) -> Iterator[ManifestRow
 def equal_contents(index: Index) -> Iterator[Finding]:
     """Yield a finding for every group of episodes that hold the same bytes, as far as digests were recorded."""
     for folders in index.equal_contents():
-        first, *others = (hash_of(folder) for folder in folders)
-        yield build_finding("duplicate-content", first, f"It holds the same bytes as {listing(others)}.")
+        first, *others = sorted({hash_of(folder) for folder in folders})
+        if others:  # else they are twins, of which another finding tells
+            yield build_finding("duplicate-content", first, f"It holds the same bytes as {listing(others)}.")
 
 
 def _look_at(entries: Sequence[Entry], index: Index, workers: Workers, *, deep: bool) -> dict[str, Found]:
