@@ -134,6 +134,10 @@ class Layout:
         Raises:
             LayoutError: when a key is missing or unknown.
         """
+        for field in plain:
+            words = (field.get("name"), field.get("kind"), field.get("frame"), field.get("unit"))
+            if not all(isinstance(word, str) for word in words) or type(field.get("width")) is not int:
+                raise LayoutError(f"These are not the fields of a layout: {dict(field)}.")
         try:
             return cls(tuple(Field(**field) for field in plain))
         except TypeError as problem:

@@ -252,7 +252,12 @@ def _transform(told: Any) -> np.ndarray:
     matrix = np.asarray(told, dtype=np.float64)
     if matrix.shape == (3, 4):
         matrix = np.concatenate([matrix, [[0.0, 0.0, 0.0, 1.0]]])
-    rotation = matrix[:3, :3] if matrix.shape == (4, 4) else np.zeros((3, 3))
-    if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-3) or not np.isfinite(matrix).all():
+    if matrix.shape != (4, 4) or not np.isfinite(matrix).all() or not _is_rotation(matrix[:3, :3]):
         raise ValueError(f"expected a rigid 4x4 transform, found shape {matrix.shape}.")
     return matrix
+
+
+def _is_rotation(matrix: np.ndarray) -> bool:
+    if np.abs(matrix).max() > 2:  # far from one, and perhaps too large to be multiplied
+        return False
+    return np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-3) and bool(np.linalg.det(matrix) > 0)

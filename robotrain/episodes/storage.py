@@ -4,9 +4,10 @@ Knows the metadata file of an array and the names of its chunk files; refuses to
 because Zarr reads a chunk whose file is missing as fill values, without a word.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from robotrain.errors import EpisodeError
 
 BYTES = "variable_length_bytes"
 """Zarr's name for the data type of pictures and annotations."""
+
+MAX_FILES = 10_000_000
+"""For one array, metadata that promise more are broken: 92 hours of pictures at 30 a second, each in its own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,11 @@ class StoredArray:
             for part, count in zip(parts, counts, strict=True)
         )
 
+    @property
+    def num_files(self) -> int:
+        """How many files the whole array may have."""
+        return prod(self._num_chunks(self.shape[0]))
+
     def _num_chunks(self, num_rows: int) -> list[int]:
         lengths = (min(num_rows, self.shape[0]), *self.shape[1:])
         return [-(-length // max(chunk, 1)) for length, chunk in zip(lengths, self.chunk_shape, strict=True)]
@@ -77,15 +86,20 @@ def read_stored_array(path: Path, array: str) -> StoredArray:
         raise EpisodeError(hash_of(path), "its metadata describe no array.", array=array)
     try:
         separator, prefix = _key_encoding(metadata["chunk_key_encoding"])
-        shape = tuple(int(length) for length in metadata["shape"])
-        chunk_shape = tuple(int(length) for length in metadata["chunk_grid"]["configuration"]["chunk_shape"])
+        shape = _lengths(metadata["shape"])
+        chunk_shape = _lengths(metadata["chunk_grid"]["configuration"]["chunk_shape"])
         data_type = metadata["data_type"]
-    except (KeyError, TypeError, ValueError) as problem:
-        raise EpisodeError(hash_of(path), f"its metadata are incomplete: {problem!r}.", array=array) from None
+        data_type = data_type if isinstance(data_type, str) else str(data_type.get("name", data_type))
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        text = f"its metadata cannot be read: {type(problem).__name__} {problem}."
+        raise EpisodeError(hash_of(path), text, array=array) from None
     if len(shape) != len(chunk_shape) or not shape:
         raise EpisodeError(hash_of(path), f"chunks of shape {chunk_shape} cannot tile {shape}.", array=array)
-    data_type = data_type if isinstance(data_type, str) else str(data_type.get("name", data_type))
-    return StoredArray(folder, shape, data_type, chunk_shape, separator, prefix)
+    stored = StoredArray(folder, shape, data_type, chunk_shape, separator, prefix)
+    if stored.num_files > MAX_FILES:
+        text = f"its metadata promise {stored.num_files} files, in chunks of shape {chunk_shape} of {shape}."
+        raise EpisodeError(hash_of(path), text, array=array)
+    return stored
 
 
 def missing_chunk_files(stored: StoredArray, num_rows: int) -> tuple[Path, ...]:
@@ -96,4 +110,13 @@ def missing_chunk_files(stored: StoredArray, num_rows: int) -> tuple[Path, ...]:
 def _key_encoding(encoding: Mapping[str, Any]) -> tuple[str, str]:
     default = encoding["name"] == "default"
     separator = encoding.get("configuration", {}).get("separator", "/" if default else ".")
+    if separator not in {"/", "."}:
+        raise ValueError(f"names of chunks cannot be parted by {separator!r}")
     return separator, "c" if default else ""
+
+
+def _lengths(told: Sequence[Any]) -> tuple[int, ...]:
+    lengths = tuple(told)
+    if not all(type(length) is int and length >= 0 for length in lengths):
+        raise ValueError(f"{told!r} is no shape")
+    return lengths

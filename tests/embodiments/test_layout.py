@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -64,5 +66,15 @@ def test_two_fields_of_one_name_are_refused() -> None:
 
 def test_a_layout_survives_plain_data() -> None:
     assert Layout.from_plain(ARM.to_plain()) == ARM
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": 3}, {"width": True}, {"width": "3"}, {"unit": None}, {"name": None}, {"x": 1}]
+)
+def test_plain_data_of_another_form_are_no_layout(wrong: dict[str, Any]) -> None:
+    field = {"name": "arm", "kind": "joint", "width": 3, "frame": "", "unit": "rad"}
+    assert Layout.from_plain([field]).width == 3
+    with pytest.raises(LayoutError, match="not the fields of a layout"):
+        Layout.from_plain([field | wrong])
     with pytest.raises(LayoutError, match="not the fields of a layout"):
         Layout.from_plain([{"name": "x"}])

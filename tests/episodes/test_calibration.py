@@ -121,7 +121,18 @@ def test_a_camera_that_is_the_reference_needs_no_pose_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("told", [np.zeros((4, 4)).tolist(), [[1, 0], [0, 1]], "no", 5])
+@pytest.mark.parametrize(
+    "told",
+    [
+        np.zeros((4, 4)).tolist(),
+        np.diag([1.0, 1.0, -1.0, 1.0]).tolist(),
+        np.full((4, 4), 1e308).tolist(),
+        [[1, 0], [0, 1]],
+        "no",
+        5,
+    ],
+    ids=str,
+)
 def test_a_pose_that_is_none_is_refused(told: Any) -> None:
     with pytest.raises(EpisodeError, match="pose for the left arm"):
         camera_pose_from_attributes({"extrinsics": {"left": told}}, "left", "e")

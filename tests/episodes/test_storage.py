@@ -90,8 +90,15 @@ def test_lost_and_empty_files_are_missed(tmp_path: Path) -> None:
         {"shape": [250]},
         {"shape": [], "chunk_grid": {"configuration": {"chunk_shape": []}}},
         {"chunk_key_encoding": {}},
+        {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "-"}}},
+        {"chunk_key_encoding": {"name": "default", "configuration": 3}},
+        {"shape": [True, 7]},
+        {"shape": [-1, 7]},
+        {"shape": [250.0, 7]},
+        {"shape": [250, 10**15]},
+        {"data_type": 3},
     ],
 )
-def test_metadata_that_say_too_little_are_refused(tmp_path: Path, more: dict[str, Any]) -> None:
+def test_metadata_that_say_too_little_or_nonsense_are_refused(tmp_path: Path, more: dict[str, Any]) -> None:
     with pytest.raises(EpisodeError, match="array 'a'"):
         read_stored_array(write_array(tmp_path, **more), "a")
