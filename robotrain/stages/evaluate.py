@@ -9,7 +9,7 @@ from robotrain.config import Layer, compose, parse_overrides
 from robotrain.console import say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.dataset import WindowDataset
-from robotrain.episodes.baseline import MANIFEST
+from robotrain.episodes.records import MANIFEST
 from robotrain.episodes.resolver import Selection, SelectionConfig, resolve_episodes, resolving_once
 from robotrain.errors import CheckpointError, ConfigError, UnknownNameError
 from robotrain.evaluation.baselines import compute_baselines
@@ -17,7 +17,7 @@ from robotrain.evaluation.predictor import LoadedPolicy, load_policy, predict_ke
 from robotrain.evaluation.report import Report, score
 from robotrain.files import write_json
 from robotrain.predictions import save_predictions
-from robotrain.stages.inputs import Recorded, build_inputs, data_layers, with_root
+from robotrain.stages.inputs import DiffersFrom, build_inputs, data_layers, with_root
 from robotrain.stages.render import render_predictions
 from robotrain.stages.run_directory import EVAL, load_split, newest_run, run_of
 from robotrain.training.checkpoint import resolve_checkpoint
@@ -170,7 +170,7 @@ def _own_split(config: EvaluateConfig, data: DataConfig, checkpoint: Path, split
     if not pins:
         raise ConfigError("The run held out no episode to evaluate on; name others with --data, or --split train.")
     chosen = SelectionConfig(root=data.episodes.root, pins=pins, valid_ratio=0.0, allow_missing=config.allow_missing)
-    found = resolve_episodes(chosen, differs=None if config.allow_changed else Recorded(run_dir / MANIFEST))
+    found = resolve_episodes(chosen, differs=None if config.allow_changed else DiffersFrom(run_dir / MANIFEST))
     return replace(
         found,
         train=tuple(facts for facts in found.all if facts.hash in recorded.train),

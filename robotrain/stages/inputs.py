@@ -13,9 +13,9 @@ from robotrain.data.config import DataConfig
 from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.episodes.baseline import MANIFEST, baseline_of, changed_files, read_manifest
 from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.index import Entry
+from robotrain.episodes.records import MANIFEST, changed_files, read_manifest, recorded_of
 from robotrain.episodes.registry import find_registry
 from robotrain.episodes.resolver import Selection, resolve_episodes
 from robotrain.episodes.schema import METADATA, SUFFIX, EpisodeFacts
@@ -24,15 +24,15 @@ from robotrain.files import data_dir
 
 
 @dataclass(frozen=True)
-class Recorded:
+class DiffersFrom:
     """Tells how an episode differs from what a manifest says of it."""
 
     manifest: Path
 
     def __call__(self, entry: Entry) -> str:
         """Return the difference in words, empty where there is none."""
-        baseline = baseline_of(self._rows.get(entry.hash), None)
-        change = changed_files(entry, baseline) if baseline else None
+        before = recorded_of(self._rows.get(entry.hash), None)
+        change = changed_files(entry, before) if before else None
         return change.message if change else ""
 
     @cached_property
@@ -124,7 +124,7 @@ def resolve_inputs(config: DataConfig, *, horizon: int) -> Inputs:
     """
     config = with_root(config)
     selection = resolve_episodes(
-        config.episodes, differs=None if config.allow_changed else Recorded(manifest_path(None, config))
+        config.episodes, differs=None if config.allow_changed else DiffersFrom(manifest_path(None, config))
     )
     return build_inputs(selection, config, horizon=horizon)
 

@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 
 from robotrain.console import track
-from robotrain.episodes.baseline import MANIFEST
 from robotrain.episodes.index import open_index
+from robotrain.episodes.records import MANIFEST
 from robotrain.episodes.resolver import Selection
 from robotrain.episodes.validation.survey import record_contents
 from robotrain.errors import ManifestError, MissingPathError

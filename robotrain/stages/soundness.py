@@ -9,9 +9,9 @@ from typing import get_args
 
 from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
-from robotrain.episodes.baseline import ChangeCode, read_manifest
 from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.index import open_index
+from robotrain.episodes.records import ChangeCode, read_manifest
 from robotrain.episodes.resolver import Selection
 from robotrain.episodes.validation.policy import judge
 from robotrain.episodes.validation.survey import survey

@@ -11,9 +11,9 @@ from typing import Any
 from robotrain.config import compose
 from robotrain.console import count, track
 from robotrain.data.config import DataConfig
-from robotrain.episodes.baseline import MANIFEST, read_manifest
 from robotrain.episodes.digest import ManifestRow, save_manifest
 from robotrain.episodes.index import Index, open_index
+from robotrain.episodes.records import MANIFEST, read_manifest
 from robotrain.episodes.resolver import find_chosen, find_episodes
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation import CODES, Finding, check_pins, check_twins
@@ -177,7 +177,7 @@ def _check(place: Place, config: ValidateConfig, page: Path | None) -> PlaceRepo
         checked = survey(index, place.paths, manifest=recorded, deep=config.deep, record=config.write_manifest)
         for each in track(checked, "validate", total=len(place.paths), unit="episodes"):
             num_frames += each.entry.num_frames
-            num_unrecorded += not each.has_baseline
+            num_unrecorded += not each.is_recorded
             _add(log, each.findings, place)
             if each.content is not None and not each.entry.problem:
                 rows[each.entry.hash] = each.entry.manifest_row(each.content.digest)

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from robotrain.cache import source_digest
-from robotrain.episodes.baseline import Baseline, Change, baseline_of, changed_content, changed_files
 from robotrain.episodes.digest import Content, ManifestRow, read_content
 from robotrain.episodes.index import Entry, Found, Index, Record, batches
+from robotrain.episodes.records import Change, Recorded, changed_content, changed_files, recorded_of
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.check import validate_episode
 from robotrain.episodes.validation.findings import Finding, build_finding
@@ -39,7 +39,7 @@ class Surveyed:
     entry: Entry
     findings: tuple[Finding, ...]
     """With the severity of their code."""
-    has_baseline: bool
+    is_recorded: bool
     """Whether it could be compared with what was recorded."""
     content: Content | None
     """What it holds, where the survey was to record that."""
@@ -76,13 +76,13 @@ def survey(
             recorded: dict[str, Record] = {}
             for entry in entries:
                 content = contents.get(entry.path)
-                baseline = None if record else baseline_of(manifest.get(entry.hash), records.get(entry.path.name))
-                change = _change(entry, content, baseline)
+                before = None if record else recorded_of(manifest.get(entry.hash), records.get(entry.path.name))
+                change = _change(entry, content, before)
                 findings = _findings(entry, found[entry.path.name], change)
                 sound = all(finding.severity != "error" for finding in findings)
                 if content is not None and sound and change is None:
                     recorded[entry.path.name] = _record(entry, content)
-                known = baseline is not None or entry.path.name in recorded
+                known = before is not None or entry.path.name in recorded
                 yield Surveyed(entry, findings, known, content if record else None)
             index.keep_records(recorded)
 
@@ -150,10 +150,10 @@ def _read(path: Path) -> Content | None:
         return None
 
 
-def _change(entry: Entry, content: Content | None, baseline: Baseline | None) -> Change | None:
-    if baseline is None:
+def _change(entry: Entry, content: Content | None, before: Recorded | None) -> Change | None:
+    if before is None:
         return None
-    return changed_files(entry, baseline) if content is None else changed_content(content, baseline)
+    return changed_files(entry, before) if content is None else changed_content(content, before)
 
 
 def _findings(entry: Entry, found: Found, change: Change | None) -> tuple[Finding, ...]:

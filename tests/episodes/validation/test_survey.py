@@ -91,9 +91,9 @@ def test_what_a_deep_survey_found_is_told_again_by_a_quick_one(root: Path, opene
 
 
 def test_a_deep_survey_records_and_a_quick_one_does_not(root: Path) -> None:
-    assert not any(each.has_baseline for each in surveyed(root))
-    assert all(each.has_baseline for each in surveyed(root, deep=True))
-    assert all(each.has_baseline for each in surveyed(root))
+    assert not any(each.is_recorded for each in surveyed(root))
+    assert all(each.is_recorded for each in surveyed(root, deep=True))
+    assert all(each.is_recorded for each in surveyed(root))
     with open_index(root) as index:
         told = {entry.hash: entry.digest for entry in index.refresh(find_episodes(root))}
     assert told == {path.name: compute_digest(path) for path in find_episodes(root)}
@@ -101,7 +101,7 @@ def test_a_deep_survey_records_and_a_quick_one_does_not(root: Path) -> None:
 
 def test_nothing_is_recorded_of_an_episode_with_an_error(root: Path) -> None:
     (root / "e1" / "obs_joints" / "c" / "0" / "0").unlink()
-    assert [each.has_baseline for each in surveyed(root, deep=True)] == [True, False, True]
+    assert [each.is_recorded for each in surveyed(root, deep=True)] == [True, False, True]
 
 
 def test_a_rewrite_with_the_same_bytes_is_recorded_anew_and_one_with_others_is_found_quickly(root: Path) -> None:
@@ -260,7 +260,7 @@ def test_without_a_record_every_deleted_file_of_an_array_is_found(
         shutil.copytree(kept, root / episode)
         (root / episode / file.relative_to(kept)).unlink()
         (harmed,) = surveyed(root)
-        assert not harmed.has_baseline
+        assert not harmed.is_recorded
         found = {finding.code for finding in harmed.findings}
         assert found & {"missing-shard", "missing-or-all-fill", "missing-array", "not-an-episode", "bad-annotations"}, (
             file

@@ -15,7 +15,7 @@ from robotrain.episodes.fingerprint import list_files
 from robotrain.episodes.index import Entry, Record
 from robotrain.errors import MissingPathError
 
-__all__ = ["MANIFEST", "Baseline", "Change", "baseline_of", "changed_content", "changed_files", "read_manifest"]
+__all__ = ["MANIFEST", "Change", "Recorded", "changed_content", "changed_files", "read_manifest", "recorded_of"]
 
 MANIFEST = "manifest.json"
 """Name of the manifest of a folder of episodes, in the folder."""
@@ -24,14 +24,12 @@ ChangeCode = Literal["lost-file", "changed-content"]
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
-    """What was recorded of an episode."""
+class Recorded:
+    """What is known of an episode's content at the moment when its digest was recorded."""
 
     digest: str
     num_files: int
     num_bytes: int
-    row: ManifestRow | None
-    """Where the manifest recorded it; None where only the index did."""
     fingerprint: str | None
     """Of the moment, where the index knows it."""
     files: Mapping[str, tuple[int, str]] | None
@@ -59,41 +57,41 @@ def read_manifest(path: Path) -> dict[str, ManifestRow]:
         return {}
 
 
-def baseline_of(row: ManifestRow | None, record: Record | None) -> Baseline | None:
+def recorded_of(row: ManifestRow | None, record: Record | None) -> Recorded | None:
     """Return what an episode should be: as the manifest says, else as the index remembers; None where neither does."""
     if row is not None:
         same = record if record is not None and record.digest == row.digest else None
         fingerprint, files = (same.fingerprint, same.files) if same else (None, None)
-        return Baseline(row.digest, row.num_files, row.num_bytes, row, fingerprint, files)
+        return Recorded(row.digest, row.num_files, row.num_bytes, fingerprint, files)
     if record is None:
         return None
-    return Baseline(record.digest, record.num_files, record.num_bytes, None, record.fingerprint, record.files)
+    return Recorded(record.digest, record.num_files, record.num_bytes, record.fingerprint, record.files)
 
 
-def changed_files(entry: Entry, baseline: Baseline) -> Change | None:
+def changed_files(entry: Entry, before: Recorded) -> Change | None:
     """Return how an episode differs from what was recorded, as far as names and sizes of files tell, or None."""
-    if entry.fingerprint.value == baseline.fingerprint:
+    if entry.fingerprint.value == before.fingerprint:
         return None
-    if baseline.files is not None:
+    if before.files is not None:
         sizes = {os.fsdecode(name): size for name, size, _ in list_files(entry.path)}
-        recorded = {name: size for name, (size, _) in baseline.files.items()}
+        recorded = {name: size for name, (size, _) in before.files.items()}
         change = _named_change(recorded, sizes)
     else:
-        change = _counted_change(entry.fingerprint.num_files, entry.fingerprint.num_bytes, baseline)
+        change = _counted_change(entry.fingerprint.num_files, entry.fingerprint.num_bytes, before)
     if change is None and entry.digest is not None:
-        return _digest_change(entry.digest, baseline)
+        return _digest_change(entry.digest, before)
     return change
 
 
-def changed_content(content: Content, baseline: Baseline) -> Change | None:
+def changed_content(content: Content, before: Recorded) -> Change | None:
     """Return how the bytes of an episode differ from what was recorded, or None: as sure as SHA-256."""
-    if content.digest == baseline.digest:
+    if content.digest == before.digest:
         return None
-    if baseline.files is not None:
-        change = _named_change(baseline.files, content.files)
+    if before.files is not None:
+        change = _named_change(before.files, content.files)
     else:
-        change = _counted_change(len(content.files), content.num_bytes, baseline)
-    return change or _digest_change(content.digest, baseline)
+        change = _counted_change(len(content.files), content.num_bytes, before)
+    return change or _digest_change(content.digest, before)
 
 
 def _named_change(recorded: Mapping[str, object], now: Mapping[str, object]) -> Change | None:
@@ -106,16 +104,16 @@ def _named_change(recorded: Mapping[str, object], now: Mapping[str, object]) -> 
     return None
 
 
-def _counted_change(num_files: int, num_bytes: int, baseline: Baseline) -> Change | None:
-    if num_files < baseline.num_files:
-        return Change("lost-file", f"{baseline.num_files} files were recorded, and {num_files} are there.")
-    if (num_files, num_bytes) != (baseline.num_files, baseline.num_bytes):
-        recorded = f"{baseline.num_files} files of {baseline.num_bytes:,} bytes were recorded"
+def _counted_change(num_files: int, num_bytes: int, before: Recorded) -> Change | None:
+    if num_files < before.num_files:
+        return Change("lost-file", f"{before.num_files} files were recorded, and {num_files} are there.")
+    if (num_files, num_bytes) != (before.num_files, before.num_bytes):
+        recorded = f"{before.num_files} files of {before.num_bytes:,} bytes were recorded"
         return Change("changed-content", f"{recorded}, and there are {num_files} of {num_bytes:,}.")
     return None
 
 
-def _digest_change(digest: str, baseline: Baseline) -> Change | None:
-    if digest == baseline.digest:
+def _digest_change(digest: str, before: Recorded) -> Change | None:
+    if digest == before.digest:
         return None
-    return Change("changed-content", f"Its digest is {digest[:12]}..., and {baseline.digest[:12]}... was recorded.")
+    return Change("changed-content", f"Its digest is {digest[:12]}..., and {before.digest[:12]}... was recorded.")

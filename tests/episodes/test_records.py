@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.episodes.baseline import Change, baseline_of, changed_content, changed_files, read_manifest
 from robotrain.episodes.digest import Content, ManifestRow, read_content, save_manifest
 from robotrain.episodes.index import Entry, Record, read_entries
+from robotrain.episodes.records import Change, changed_content, changed_files, read_manifest, recorded_of
 from robotrain.errors import ManifestError
 
 
@@ -36,13 +36,13 @@ def row_of(path: Path) -> ManifestRow:
 
 def changes(path: Path, row: ManifestRow | None, record: Record | None) -> tuple[Change | None, Change | None]:
     """Return what names and sizes tell, and what the bytes do."""
-    baseline = baseline_of(row, record)
-    assert baseline is not None
-    return changed_files(entry_of(path), baseline), changed_content(read_content(path), baseline)
+    before = recorded_of(row, record)
+    assert before is not None
+    return changed_files(entry_of(path), before), changed_content(read_content(path), before)
 
 
 def test_without_a_manifest_and_a_record_there_is_nothing_to_compare_with(folder: Path) -> None:
-    assert baseline_of(None, None) is None
+    assert recorded_of(None, None) is None
 
 
 @pytest.mark.parametrize("known", ["manifest", "index", "both"])
