@@ -28,6 +28,7 @@ from robotrain.episodes.validation.attributes import check_attributes, check_fea
 from robotrain.episodes.validation.cameras import check_cameras
 from robotrain.episodes.validation.content import check_numbers, check_pictures
 from robotrain.episodes.validation.findings import Finding, build_finding, finding_of_error
+from robotrain.episodes.validation.scans import scan_episode
 from robotrain.episodes.validation.structure import check_embodiment, check_files, check_storage
 from robotrain.errors import EpisodeError
 
@@ -75,8 +76,6 @@ def validate_episode(path: Path | str, *, deep: bool = False) -> tuple[Finding, 
     findings += check_annotations(episode)
     findings += check_cameras(episode, cameras)
     if deep:
-        from robotrain.episodes.validation.scans import scan_episode
-
         unreadable = {finding.array for finding in numbers if finding.code == "unreadable-array"}
         findings += scan_episode(episode, tuple(array for array in sound if array not in unreadable), cameras)
     else:
