@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.fingerprint import list_files
+from robotrain.episodes.fingerprint import ListedFile, list_files
 from robotrain.episodes.schema import hash_of
 from robotrain.errors import EpisodeError, ManifestError, MissingPathError
 from robotrain.files import write_json
@@ -79,12 +79,12 @@ def digest_of_arrays(path: Path | str, arrays: Iterable[str]) -> str:
         EpisodeError: when the episode has no such array.
     """
     folder = Path(path)
-    files: list[tuple[bytes, int, int]] = []
+    files: list[ListedFile] = []
     for array in sorted(set(arrays)):
         if not (folder / array).is_dir():
             raise EpisodeError(hash_of(folder), "there is no such array.", array=array)
         prefix = os.fsencode(array) + b"/"
-        files += [(prefix + name, size, modified_ns) for name, size, modified_ns in list_files(folder / array)]
+        files += [file._replace(name=prefix + file.name) for file in list_files(folder / array)]
     return _read_files(folder, sorted(files)).digest
 
 
@@ -121,11 +121,11 @@ def _row(file: Path, entry: Any) -> ManifestRow:
     return ManifestRow(**entry)
 
 
-def _read_files(folder: Path, files: Sequence[tuple[bytes, int, int]]) -> Content:
-    """Read files, each (relative name, bytes, time of change), of a folder."""
+def _read_files(folder: Path, files: Sequence[ListedFile]) -> Content:
+    """Read files of a folder."""
     whole = hashlib.sha256()
     told: dict[str, tuple[int, str]] = {}
-    for name, length, _ in files:
+    for name, length, *_ in files:
         whole.update(len(name).to_bytes(8, "little") + name + length.to_bytes(8, "little"))
         own = hashlib.sha256()
         read = 0
@@ -137,4 +137,4 @@ def _read_files(folder: Path, files: Sequence[tuple[bytes, int, int]]) -> Conten
         if read != length:
             raise EpisodeError(hash_of(folder), f"the file '{os.fsdecode(name)}' changed while it was read.")
         told[os.fsdecode(name)] = (length, own.hexdigest()[:_FILE_DIGITS])
-    return Content(whole.hexdigest(), sum(length for _, length, _ in files), told)
+    return Content(whole.hexdigest(), sum(file.size for file in files), told)

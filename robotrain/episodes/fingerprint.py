@@ -7,10 +7,24 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from robotrain.errors import MissingPathError
 
-__all__ = ["Fingerprint", "list_files", "take_fingerprint"]
+__all__ = ["Fingerprint", "ListedFile", "list_files", "take_fingerprint"]
+
+
+class ListedFile(NamedTuple):
+    """A file as a listing shows it."""
+
+    name: bytes
+    """Path relative to the folder, with forward slashes."""
+    size: int
+    """Bytes."""
+    modified_ns: int
+    """When its bytes were last written, as it says itself: tools that copy files set it."""
+    changed_ns: int
+    """When anything of it last changed, its times included: nobody sets that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +46,22 @@ def take_fingerprint(folder: Path | str) -> Fingerprint:
     digest = hashlib.sha256()
     num_bytes = 0
     files = list_files(folder)
-    for name, size, modified_ns in files:
-        digest.update(b"%s\0%d\0%d\0" % (name, size, modified_ns))
-        num_bytes += size
+    for file in files:
+        digest.update(b"%s\0%d\0%d\0%d\0" % file)
+        num_bytes += file.size
     return Fingerprint(digest.hexdigest(), len(files), num_bytes)
 
 
-def list_files(folder: Path | str) -> list[tuple[bytes, int, int]]:
-    """Return every file below a folder: path relative to it (UTF-8, forward slashes), bytes, time of change in ns.
+def list_files(folder: Path | str) -> list[ListedFile]:
+    """Return every file below a folder, sorted by the bytes of its name.
 
-    Sorted by the bytes of the path. A link to a file counts as that file, unless it leads nowhere; a link to a folder
+    A link to a file counts as that file, unless it leads nowhere; a link to a folder
     is not followed.
 
     Raises:
         MissingPathError: when there is no such folder.
     """
-    found: list[tuple[bytes, int, int]] = []
+    found: list[ListedFile] = []
     if not Path(folder).is_dir():
         raise MissingPathError(folder, "The episode")
     open_folders = [(os.fsencode(folder), b"")]
@@ -60,5 +74,5 @@ def list_files(folder: Path | str) -> list[tuple[bytes, int, int]]:
                     open_folders.append((child.path, name + b"/"))
                 elif child.is_file():
                     status = child.stat()
-                    found.append((name, status.st_size, status.st_mtime_ns))
+                    found.append(ListedFile(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return sorted(found)

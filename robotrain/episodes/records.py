@@ -73,7 +73,7 @@ def changed_files(entry: Entry, before: Recorded) -> Change | None:
     if entry.fingerprint.value == before.fingerprint:
         return None
     if before.files is not None:
-        sizes = {os.fsdecode(name): size for name, size, _ in list_files(entry.path)}
+        sizes = {os.fsdecode(file.name): file.size for file in list_files(entry.path)}
         recorded = {name: size for name, (size, _) in before.files.items()}
         change = _named_change(recorded, sizes)
     else:

@@ -21,7 +21,7 @@ def test_files_are_listed_by_the_bytes_of_their_paths_with_their_sizes(folder: P
     (folder / "b.x").write_bytes(b"")  # a dot sorts before a slash
     (folder / ".hidden").mkdir()
     (folder / ".hidden" / "part").write_bytes(b"1")
-    listed = [(name, size) for name, size, _ in list_files(folder)]
+    listed = [(file.name, file.size) for file in list_files(folder)]
     assert listed == [(b".hidden/part", 1), (b"b.x", 0), (b"b/c/0", 5), (b"zarr.json", 2)]
 
 
@@ -43,12 +43,21 @@ def test_a_fingerprint_counts_and_is_the_same_until_something_changes(folder: Pa
     assert len(seen) == len(changes) + 1
 
 
+def test_a_change_that_sets_the_time_back_is_seen_too(folder: Path) -> None:
+    before, file = take_fingerprint(folder), folder / "b" / "c" / "0"
+    times = file.stat()
+    file.write_bytes(b"54321")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert file.stat().st_mtime_ns == times.st_mtime_ns
+    assert take_fingerprint(folder) != before
+
+
 def test_a_link_counts_as_its_file_and_one_to_nowhere_or_to_a_folder_as_none(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "blob").write_bytes(b"123")
     (folder / "linked").symlink_to(tmp_path / "blob")
     (folder / "dangling").symlink_to(tmp_path / "nothing")
     (folder / "loop").symlink_to(folder)
-    assert [(name, size) for name, size, _ in list_files(folder)][1] == (b"linked", 3)
+    assert [(file.name, file.size) for file in list_files(folder)][1] == (b"linked", 3)
     assert take_fingerprint(folder).num_files == 3
 
 

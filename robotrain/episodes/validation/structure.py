@@ -92,7 +92,7 @@ def check_files(path: Path, arrays: tuple[str, ...]) -> Iterator[Finding]:
         if 0 in stored.chunk_shape:
             text = f"Its shape is {stored.shape}, in chunks of {stored.chunk_shape}."
             yield build_finding("zero-chunk", hash_of(path), text, array=array)
-    names = (os.fsdecode(name) for name, _, _ in list_files(path))
+    names = (os.fsdecode(file.name) for file in list_files(path))
     strays = [name for name in names if not _is_owned(name, owners)]
     if strays:
         more = f", and {len(strays) - 1} more, belong" if len(strays) > 1 else " belongs"

@@ -199,7 +199,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
 
 
 def mend(recorded: tuple[Path, Path], episode: str) -> None:
-    """Put an episode back as it was, times included."""
+    """Put an episode back as it was, from a copy that keeps the times of writing."""
     kept, data = recorded
     shutil.rmtree(data / episode)
     shutil.copytree(kept / episode, data / episode)
