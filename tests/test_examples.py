@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.reader import open_episode
-from robotrain.episodes.resolver import find_episodes
 from robotrain.viz.video import probe_video, read_video
 
 ROOT = Path(__file__).parent.parent

@@ -199,9 +199,9 @@ class Index:
             groups.setdefault(digest, []).append(folder)
         return tuple(tuple(folders) for folders in groups.values() if len(folders) > 1)
 
-    def forget_all_but(self, paths: Sequence[Path]) -> None:
-        """Forget the episodes that are no longer in the folder."""
-        there = {path.name for path in paths}
+    def forget_all_but(self, names: Iterable[str]) -> None:
+        """Forget the folders that are none of these."""
+        there = set(names)
         gone = [(folder,) for (folder,) in self._read("SELECT folder FROM episode") if folder not in there]
         self._write("DELETE FROM episode WHERE folder = ?", gone)
         self._write("DELETE FROM record WHERE folder = ?", gone)

@@ -6,8 +6,7 @@ allows it; what is left out is counted, with its reason.
 """
 
 import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -15,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from robotrain.episodes.filters import parse_filters
+from robotrain.episodes.folder import EpisodePaths, find_episodes, twin_hashes
 from robotrain.episodes.pins import MISSING, beyond_limit, named_problems, refuse_problems
 from robotrain.episodes.pool import FILTERED, OTHER_BODY, STRUCTURAL, UNREADABLE, Differs, Pool, Problem, build_pool
 from robotrain.episodes.registry import DELETED, EMPTY_PATH
-from robotrain.episodes.schema import METADATA, SUFFIX, EpisodeFacts, canonical_embodiment, hash_of
+from robotrain.episodes.schema import EpisodeFacts, canonical_embodiment, hash_of
 from robotrain.episodes.selection import LeftOut, Selection, SelectionConfig, describe_left_out
 from robotrain.episodes.splits import choose_valid
 from robotrain.errors import (
     BrokenEpisodesError,
     ConfigError,
-    MissingPathError,
     NoEpisodesError,
     SplitError,
     listing,
@@ -37,10 +36,8 @@ __all__ = [
     "SelectionConfig",
     "check_pins",
     "find_chosen",
-    "find_episodes",
     "resolve_episodes",
     "resolving_once",
-    "twin_hashes",
 ]
 
 _BY_RULE = {DELETED: "marked deleted", EMPTY_PATH: "with an empty path", STRUCTURAL: "marked structural"}
@@ -51,25 +48,6 @@ _UNASKED = {OTHER_BODY, FILTERED}
 _WHERE = "episodes.where"
 
 _RESOLVED: ContextVar[dict[Any, Selection] | None] = ContextVar("resolved", default=None)
-
-
-def find_episodes(root: Path | str) -> tuple[Path, ...]:
-    """Return the folders of a folder that are, or should be, episodes, sorted by hash.
-
-    Hidden folders are left alone: they are unfinished. A folder counts when it holds ``zarr.json``, is named
-    ``.zarr``, or holds a folder with ``zarr.json``: the last two are broken episodes that must not go unseen.
-
-    Raises:
-        MissingPathError: when there is no such folder.
-        NoEpisodesError: when there is no episode in it.
-    """
-    root = Path(root)
-    if not root.is_dir():
-        raise MissingPathError(root, "The folder of episodes")
-    found = [child for child in root.iterdir() if not child.name.startswith(".") and _is_episode(child)]
-    if not found:
-        raise NoEpisodesError(root, reason="An episode is a folder with a file 'zarr.json', named by its hash.")
-    return tuple(sorted(found, key=lambda path: (hash_of(path), path.name)))
 
 
 def resolve_episodes(config: SelectionConfig, *, differs: Differs | None = None) -> Selection:
@@ -117,12 +95,6 @@ def resolving_once() -> Iterator[None]:
         _RESOLVED.reset(token)
 
 
-def twin_hashes(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Return the hashes that more than one of these folders stands for, with and without ``.zarr``, sorted."""
-    counts = Counter(hash_of(path) for path in paths)
-    return tuple(sorted(each for each, number in counts.items() if number > 1))
-
-
 def check_pins(
     config: SelectionConfig, root: Path | None = None, *, differs: Differs | None = None
 ) -> tuple[Problem, ...]:
@@ -143,7 +115,7 @@ def check_pins(
     return tuple(named_problems((*config.pins, *config.held_out), pool, paths))
 
 
-def find_chosen(config: SelectionConfig) -> tuple[Path, ...]:
+def find_chosen(config: SelectionConfig) -> EpisodePaths:
     """Return the episodes that a config is about, whether or not they can be used, sorted by hash.
 
     Raises:
@@ -153,13 +125,14 @@ def find_chosen(config: SelectionConfig) -> tuple[Path, ...]:
     root = _root(config)
     paths = find_episodes(root)
     if config.pins:  # whether they pass filters is their problem, not the choice's
-        return tuple(path for path in paths if hash_of(path) in _named(config))
+        named = _named(config)
+        return EpisodePaths(root, (name for name in paths.names if hash_of(name) in named))
     if config.embodiment is None and not config.where and config.registry is None:
         return paths
     pool = build_pool(config, root, paths, (), None)
     unwanted = {*_UNASKED, DELETED, EMPTY_PATH}
-    chosen = tuple(path for path in paths if not pool.kinds(hash_of(path)) & unwanted)
-    if paths and not chosen:
+    chosen = EpisodePaths(root, (name for name in paths.names if not pool.kinds(hash_of(name)) & unwanted))
+    if not chosen:
         raise NoEpisodesError(root, reason=_why_none(config, pool, _excluded(pool)))
     return chosen
 
@@ -273,15 +246,7 @@ def _notes(pool: Pool) -> tuple[str, ...]:
     return (f"{len(unlisted)} of {len(pool.problems)} episodes are not in the registry '{pool.registry.path}'",)
 
 
-def _is_episode(path: Path) -> bool:
-    if not path.is_dir():
-        return False
-    if path.name.endswith(SUFFIX) or (path / METADATA).is_file():
-        return True
-    return any((child / METADATA).is_file() for child in path.iterdir())
-
-
-def _refuse_twins(paths: Sequence[Path]) -> None:
+def _refuse_twins(paths: EpisodePaths) -> None:
     if twice := twin_hashes(paths):
         raise ConfigError(f"Two folders stand for one episode, with and without '.zarr': {listing(twice)}. Remove one.")
 

@@ -12,9 +12,10 @@ from robotrain.config import compose
 from robotrain.console import count, track
 from robotrain.data.config import DataConfig
 from robotrain.episodes.digest import ManifestRow, save_manifest
+from robotrain.episodes.folder import EpisodePaths, find_episodes
 from robotrain.episodes.index import Index, open_index
 from robotrain.episodes.records import MANIFEST, read_manifest
-from robotrain.episodes.resolver import find_chosen, find_episodes
+from robotrain.episodes.resolver import find_chosen
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation import CODES, Finding, check_pins, check_twins
 from robotrain.episodes.validation.findings import build_finding
@@ -45,7 +46,7 @@ class Place:
 
     data: DataConfig
     root: Path
-    paths: tuple[Path, ...]
+    paths: EpisodePaths
     is_whole: bool
     """Whether these are all episodes of the folder."""
     manifest: Path
@@ -210,14 +211,14 @@ def _of_the_folder(place: Place, index: Index, recorded: Mapping[str, ManifestRo
     if place.data.episodes.pins or place.data.episodes.held_out:
         yield from check_pins(place.data.episodes, place.root)
     yield from check_twins(place.paths)
-    there = {hash_of(path) for path in place.paths}
+    there = {hash_of(name) for name in place.paths.names} if recorded else set()
     if place.owns_manifest:
         for lost in sorted(recorded.keys() - there):
             yield build_finding("lost-episode", lost, f"'{place.manifest.name}' names it.")
     for unlisted in sorted(there - recorded.keys()) if recorded else ():
         yield build_finding("unlisted-episode", unlisted, f"'{place.manifest.name}' does not name it.")
     if place.is_whole:
-        index.forget_all_but(place.paths)
+        index.forget_all_but(place.paths.names)
     yield from equal_contents(index)
 
 

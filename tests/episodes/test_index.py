@@ -16,8 +16,8 @@ import pytest
 from robotrain.episodes import index as index_module
 from robotrain.episodes.digest import compute_digest
 from robotrain.episodes.fingerprint import take_fingerprint
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.index import BATCH, Entry, Found, Record, batches, open_index, read_entries
-from robotrain.episodes.resolver import find_episodes
 from robotrain.episodes.schema import read_facts
 from robotrain.files import cache_dir
 from tests.factories import make_joint_episode
@@ -130,7 +130,7 @@ def test_episodes_that_are_gone_are_forgotten(root: Path) -> None:
     entries(root)
     shutil.rmtree(root / "e1")
     with open_index(root) as index:
-        index.forget_all_but(find_episodes(root))
+        index.forget_all_but(find_episodes(root).names)
     with sqlite3.connect(index_file()) as database:
         assert database.execute("SELECT folder FROM episode").fetchall() == [("e0.zarr",), ("e2.zarr",)]
 

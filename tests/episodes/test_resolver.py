@@ -17,12 +17,11 @@ from robotrain.episodes.resolver import (
     Selection,
     SelectionConfig,
     find_chosen,
-    find_episodes,
     resolve_episodes,
     resolving_once,
 )
 from robotrain.episodes.selection import LeftOut
-from robotrain.errors import BrokenEpisodesError, ConfigError, MissingPathError, NoEpisodesError, UnknownNameError
+from robotrain.errors import BrokenEpisodesError, ConfigError, NoEpisodesError, UnknownNameError
 from tests.hollow import make_hollow
 
 
@@ -35,28 +34,6 @@ def root(tmp_path: Path) -> Path:
 
 def config(root: Path, **more: object) -> SelectionConfig:
     return SelectionConfig(root=str(root), **more)  # pyright: ignore[reportArgumentType]
-
-
-def test_episodes_are_found_by_hash_with_and_without_ending(root: Path) -> None:
-    assert [path.name for path in find_episodes(root)][:3] == ["e0", "e1.zarr", "e2"]
-
-
-def test_unfinished_and_foreign_folders_are_left_alone_and_broken_episodes_are_not(tmp_path: Path) -> None:
-    make_hollow(tmp_path, "a")
-    make_hollow(tmp_path, ".b.partial-17")
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "x.txt").write_text("")
-    (tmp_path / "lost.zarr").mkdir()
-    make_hollow(tmp_path / "headless", "images.front_1")
-    (tmp_path / "manifest.json").write_text("{}")
-    assert [path.name for path in find_episodes(tmp_path)] == ["a", "headless", "lost.zarr"]
-
-
-def test_a_missing_folder_and_an_empty_one_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(MissingPathError):
-        find_episodes(tmp_path / "nothing")
-    with pytest.raises(NoEpisodesError):
-        find_episodes(tmp_path)
 
 
 def test_the_split_is_the_first_fifth_of_a_seeded_shuffle(root: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 import simplejpeg
 
 from robotrain.episodes.digest import compute_digest
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.reader import Span, open_episode
-from robotrain.episodes.resolver import find_episodes
 from robotrain.episodes.schema import camera_of
 from robotrain.episodes.writer import EpisodeWriter
 from robotrain.errors import EpisodeError, ExistingPathError, NoEpisodesError

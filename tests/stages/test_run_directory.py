@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from robotrain.episodes.digest import compute_digest, read_content
-from robotrain.episodes.resolver import SelectionConfig, find_episodes, resolve_episodes
+from robotrain.episodes.folder import find_episodes
+from robotrain.episodes.resolver import SelectionConfig, resolve_episodes
 from robotrain.episodes.validation import survey
 from robotrain.errors import ManifestError, MissingPathError
 from robotrain.stages.run_directory import create_run_directory, load_split, newest_run, run_of, save_split

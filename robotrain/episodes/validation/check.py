@@ -3,15 +3,16 @@
 Knows that nothing is found by crashing: what is too broken for one check is left out of it, and was told by another.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from robotrain.episodes import resolver
+from robotrain.episodes.folder import EpisodePaths, twin_hashes
 from robotrain.episodes.pins import ABSENT
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.resolver import SelectionConfig, twin_hashes
+from robotrain.episodes.resolver import SelectionConfig
 from robotrain.episodes.schema import (
     EpisodeFacts,
     camera_of,
@@ -83,7 +84,7 @@ def validate_episode(path: Path | str, *, deep: bool = False) -> tuple[Finding, 
     return tuple(findings)
 
 
-def check_twins(paths: Sequence[Path]) -> tuple[Finding, ...]:
+def check_twins(paths: EpisodePaths) -> tuple[Finding, ...]:
     """Return a finding for every hash that two of these folders stand for."""
     text = "Two folders stand for it, with and without '.zarr'."
     return tuple(build_finding("duplicate-hash", each, text) for each in twin_hashes(paths))

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.reader import Span
-from robotrain.episodes.resolver import SelectionConfig, find_episodes
+from robotrain.episodes.resolver import SelectionConfig
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation import CODES, Finding, check_pins, check_twins, validate_episode
 from robotrain.episodes.validation.annotations import inclusive_evidence

@@ -9,7 +9,7 @@ import pytest
 
 from robotrain.convert.source import convert_source
 from robotrain.convert.synthetic.generate import SyntheticConfig, SyntheticSource
-from robotrain.episodes.resolver import find_episodes
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.schema import ANNOTATIONS, OBS_JOINTS, hash_of
 from robotrain.episodes.validation import CODES, Finding, validate_episode
 from robotrain.stages import validate

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from robotrain.episodes import schema, storage
 from robotrain.episodes.digest import ManifestRow, compute_digest
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.index import open_index
-from robotrain.episodes.resolver import find_episodes
 from robotrain.episodes.validation import survey as survey_module
 from robotrain.episodes.validation.survey import Surveyed, equal_contents, record_contents, survey
 from robotrain.errors import WorkerDiedError

@@ -7,8 +7,8 @@ import pytest
 
 from robotrain.convert.source import convert_source
 from robotrain.convert.synthetic.generate import Body, SyntheticConfig, SyntheticSource
+from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.reader import open_episode
-from robotrain.episodes.resolver import find_episodes
 from robotrain.episodes.validation.findings import Finding
 from robotrain.episodes.validation.scans import scan_episode
 from tests.episodes.validation.scans.planting import InMemory, told
