@@ -18,7 +18,8 @@ SCHEMA_VERSION = 1
 MIN_SPREAD = 1e-4
 """A column whose spread is below this is constant: it normalises to 0, and 0 inverts to its centre."""
 NEARLY_CONSTANT = 1e-3
-"""A quantile range below this (1 mm, 0.06 degrees) says nothing of a column whose standard deviation exceeds it."""
+"""A spread below this (1 mm, 0.06 degrees) says little: a column is constant too when it is also less than this share
+of where the column stands, and its quantiles say nothing when the standard deviation exceeds them."""
 
 StatsMode = Literal["quantile", "minmax", "zscore"]
 
@@ -180,9 +181,14 @@ def sparse_columns(columns: Columns, mode: StatsMode) -> np.ndarray:
 
 
 def degenerate_columns(columns: Columns, mode: StatsMode) -> np.ndarray:
-    """Return a mask of the columns that are constant: spread below `MIN_SPREAD` by the mode's own measure."""
-    _, _, spread = _bounds(columns, mode)
-    return (spread < MIN_SPREAD) & ~sparse_columns(columns, mode)
+    """Return a mask of the columns that are constant, by the mode's own measure of spread.
+
+    The spread is below `MIN_SPREAD`, or below `NEARLY_CONSTANT` and below that share of the centre: a joint that stands
+    at 1.569 and quivers by 0.001 (openpi#814), whose scale would throw a 0 to -3200.
+    """
+    centre, _, spread = _bounds(columns, mode)
+    least = np.clip(NEARLY_CONSTANT * np.abs(centre), MIN_SPREAD, NEARLY_CONSTANT)
+    return (spread < least) & ~sparse_columns(columns, mode)
 
 
 def affine(columns: Columns, layout: Layout, mode: StatsMode) -> tuple[np.ndarray, np.ndarray]:

@@ -1,116 +1,19 @@
-"""The bench of statistics that other tools get wrong: every row is exact here."""
+"""Masks, pooling, means of chunks: what is counted, and what is not."""
 
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from robotrain.data.exact_stats import compute_stats, describe, nearest_filled
-from robotrain.data.pipeline import Pipeline, build_pipeline
-from robotrain.data.stats import Columns, Stats, affine, normalise
-from robotrain.embodiments.catalog import embodiment_of
+from robotrain.data.exact_stats import compute_stats, nearest_filled
+from robotrain.data.stats import Columns
 from robotrain.embodiments.displacement import displacement_from_chunk
-from robotrain.episodes.reader import Episode, open_episode
+from robotrain.episodes.reader import open_episode
 from robotrain.errors import StatsError
 from robotrain.geometry.rotations import matrix_from_rot6d, mean_rotation, rot6d_from_matrix
+from tests.data.numpys import assert_columns, expected_columns, pipeline_of, stats_of_joints
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode, write_joints, write_numbers
-
-
-def pipeline_of(episode: Episode, horizon: int, seconds: float | None = None, mode: str | None = None) -> Pipeline:
-    embodiment = embodiment_of(episode.embodiment, episode.facts.attributes)
-    return build_pipeline(embodiment, mode=mode, horizon=horizon, seconds=seconds)
-
-
-def stats_of_joints(folder: Path, episodes: list[np.ndarray], horizon: int = 1) -> Stats:
-    """Return the statistics of joint episodes; a chunk has one row a step."""
-    opened = [open_episode(write_joints(folder / f"e{i}.zarr", values)) for i, values in enumerate(episodes)]
-    return compute_stats(opened, pipeline_of(opened[0], horizon, max(horizon - 1, 1e-3) / 30))
-
-
-def expected_columns(values: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what numpy says of values (n, D), in float64."""
-    values = np.asarray(values, np.float64)
-    return {
-        "mean": values.mean(axis=0),
-        "std": values.std(axis=0),
-        "min": values.min(axis=0),
-        "max": values.max(axis=0),
-        "median": np.median(values, axis=0),
-        "q01": np.percentile(values, 1, axis=0),
-        "q99": np.percentile(values, 99, axis=0),
-        "q0001": np.percentile(values, 0.01, axis=0, method="lower"),
-        "q9999": np.percentile(values, 99.99, axis=0, method="higher"),
-    }
-
-
-def assert_columns(columns: Columns, values: np.ndarray) -> None:
-    for name, expected in expected_columns(values).items():
-        np.testing.assert_allclose(getattr(columns, name), expected, rtol=1e-12, atol=1e-13, err_msg=name)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(1, 400), st.integers(1, 3), st.integers(0, 1000))
-def test_the_numbers_are_numpys(num: int, width: int, seed: int) -> None:
-    values = np.random.default_rng(seed).normal(size=(num, width)).astype(np.float32)
-    assert_columns(describe(values), values)
-
-
-def test_a_small_deviation_at_a_large_offset_is_seen(tmp_path: Path) -> None:
-    """openpi and lerobot: std 0, or 35 times too large."""
-    values = (1000 + 0.01 * np.random.default_rng(0).normal(size=(5000, 1))).astype(np.float32)
-    stats = stats_of_joints(tmp_path, [values])
-    np.testing.assert_allclose(stats.actions.std, 0.01, rtol=0.03)
-    assert_columns(stats.state, values)
-
-
-def test_one_outlier_does_not_move_the_quantiles(tmp_path: Path) -> None:
-    """openpi and lerobot: q01 = q99 = -4.5."""
-    values = np.random.default_rng(0).normal(size=(100_000, 1)).astype(np.float32)
-    values[50_000] = 1e6
-    stats = stats_of_joints(tmp_path, [values])
-    np.testing.assert_allclose((stats.state.q01[0], stats.state.q99[0]), (-2.33, 2.33), atol=0.02)
-    assert_columns(stats.state, values)
-
-
-def test_quantiles_of_two_episodes_are_those_of_all_their_frames(tmp_path: Path) -> None:
-    """lerobot: 13.6 by a weighted mean, 47.9 by an envelope; 41.3 is true."""
-    rng = np.random.default_rng(0)
-    episodes = [rng.uniform(-10, 10, size=(900, 1)), rng.uniform(-10, 50, size=(100, 1))]
-    stats = stats_of_joints(tmp_path, [values.astype(np.float32) for values in episodes])
-    assert 38 < stats.state.q99[0] < 44
-    assert_columns(stats.state, np.concatenate(episodes).astype(np.float32))
-
-
-def test_one_wild_episode_among_many_does_not_take_over(tmp_path: Path) -> None:
-    """lerobot: q01, q99 = -232, 231."""
-    rng = np.random.default_rng(0)
-    episodes = [rng.normal(rng.normal(scale=0.1), 1, size=(100, 1)).astype(np.float32) for _ in range(199)]
-    episodes.append((100 * rng.normal(size=(100, 1))).astype(np.float32))
-    stats = stats_of_joints(
-        tmp_path, [np.concatenate(episodes[:100]), np.concatenate(episodes[100:199]), episodes[199]]
-    )
-    assert -3.5 < stats.state.q01[0] < -2
-    assert 2 < stats.state.q99[0] < 3.5
-    assert_columns(stats.state, np.concatenate(episodes))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_value_that_is_not_finite_is_refused_by_name(tmp_path: Path, bad: float) -> None:
-    values = np.zeros((20, 2), np.float32)
-    values[13, 1] = bad
-    with pytest.raises(StatsError, match=r"Episode 'e1', array 'cmd_joints': 1 rows .* the first at frame 13"):
-        stats_of_joints(tmp_path, [np.zeros((20, 2), np.float32), values])
-
-
-def test_every_frame_counts_so_nearly_all_values_lie_within_the_bounds(tmp_path: Path) -> None:
-    """EgoVerse samples 0.5 % of the frames: 15 % of its values fall outside -1 to 1."""
-    values = np.random.default_rng(0).normal(size=(3000, 3)).astype(np.float32)
-    stats = stats_of_joints(tmp_path, [values])
-    normal = normalise(values, *affine(stats.state, stats.interface.state, "quantile"))
-    assert np.mean(np.abs(normal) > 1) < 0.021
 
 
 def test_the_repeated_tail_does_not_count(tmp_path: Path) -> None:
@@ -191,12 +94,6 @@ def test_the_mean_chunk_and_displacement_are_those_of_the_real_steps(tmp_path: P
 def test_joint_robots_have_no_mean_displacement(tmp_path: Path) -> None:
     episode = open_episode(make_joint_episode(tmp_path / "e.zarr"))
     assert compute_stats([episode], pipeline_of(episode, 4)).mean_displacement is None
-
-
-def test_no_picture_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    episode = open_episode(make_eva_episode(tmp_path / "e.zarr"))
-    monkeypatch.setattr(Episode, "jpeg", lambda *_: pytest.fail("a picture was read"))
-    compute_stats([episode], pipeline_of(episode, 4))
 
 
 def test_episodes_without_a_real_step_are_an_error(tmp_path: Path) -> None:

