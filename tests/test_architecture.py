@@ -56,6 +56,8 @@ STRANGERS: dict[str, set[str]] = {
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "torch": ("batch", "draws", "metrics", "data", "models", "training", "evaluation"),
     "zarr": ("episodes.reader", "episodes.writer", "convert.replay_buffer"),
+    "numcodecs": ("episodes.shards",),
+    "google_crc32c": ("episodes.shards",),
     "pytorch_lightning": ("training", "data.datamodule"),
     "omegaconf": ("config",),
     "yaml": ("config",),

@@ -1,7 +1,8 @@
 """An episode, opened: its numbers, its pictures, its words, read right or not at all.
 
 Knows Zarr's way of keeping them, padding, and what marks a missing row. Refuses to hand out what Zarr makes up: it
-reads a chunk whose file is missing as zeros, and this module looks for the file first. Zarr is loaded on first use.
+reads a chunk whose file is missing as zeros, and this module looks for the file first. Files in the usual encoding are
+read directly; Zarr is loaded for any other, and for the last word on a broken one.
 """
 
 import json
@@ -29,6 +30,7 @@ from robotrain.episodes.schema import (
     missing_rows,
     read_facts,
 )
+from robotrain.episodes.shards import ElementReader, read_rows
 from robotrain.episodes.storage import BYTES, StoredArray, missing_chunk_files, read_stored_array
 from robotrain.errors import EpisodeError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
@@ -265,8 +267,10 @@ class _Pictures:
         if len(self._stored.shape) != 1:
             text = f"pictures are stored as one JPEG a frame, and this has shape {self._stored.shape}."
             raise EpisodeError(facts.hash, text, array=self._name)
-        with _zarr_errors(facts, self._name):
-            self._array = _open_array(self._stored.folder)
+        encoding = self._stored.encoding
+        self._direct = None if encoding is None else ElementReader(self._stored, encoding)
+        if self._direct is None:
+            self._array.shape  # noqa: B018  # opens it, or tells at once why it cannot be
         self._seen: set[int] = set()
         self._kept: list[bytes] | None = None
 
@@ -276,8 +280,7 @@ class _Pictures:
         num = self._facts.num_frames
         for frame in range(num):
             self._require_file(frame)
-        with _zarr_errors(self._facts, self._name):
-            elements = np.asarray(self._array[:num]).tolist()
+        elements = self._elements(0, num)
         self._kept = [self._checked(element, frame) for frame, element in enumerate(elements)]
 
     def read(self, frame: int) -> bytes:
@@ -287,8 +290,7 @@ class _Pictures:
         if self._kept is not None:
             return self._kept[frame]
         self._require_file(frame)
-        with _zarr_errors(self._facts, self._name, frame):
-            element = np.asarray(self._array[frame : frame + 1])[0]
+        (element,) = self._elements(frame, frame + 1)
         return self._checked(element, frame)
 
     def read_all(self) -> Iterator[bytes | EpisodeError]:
@@ -298,8 +300,7 @@ class _Pictures:
             try:
                 for frame in range(start, stop):
                     self._require_file(frame)
-                with _zarr_errors(self._facts, self._name):
-                    elements = np.asarray(self._array[start:stop]).tolist()
+                elements = self._elements(start, stop)
             except EpisodeError:  # one by one, to know which
                 elements = [None] * (stop - start)
             for frame, element in enumerate(elements, start):
@@ -307,6 +308,24 @@ class _Pictures:
                     yield self._checked(element, frame) if element is not None else self.read(frame)
                 except EpisodeError as problem:
                     yield problem
+
+    @cached_property
+    def _array(self) -> "zarr.Array[Any]":
+        with _zarr_errors(self._facts, self._name):
+            return _open_array(self._stored.folder)
+
+    def _elements(self, start: int, stop: int) -> list[object]:
+        """Return the elements of frames start to stop, directly where all of them can be read so."""
+        if self._direct is not None:
+            elements = []
+            for frame in range(start, stop):
+                if (element := self._direct.element(frame)) is None:
+                    break
+                elements.append(element)
+            else:
+                return elements
+        with _zarr_errors(self._facts, self._name, start if stop == start + 1 else None):
+            return np.asarray(self._array[start:stop]).tolist()
 
     def _checked(self, element: object, frame: int) -> bytes:
         if not isinstance(element, bytes) or not element:
@@ -332,8 +351,10 @@ def _read_numbers(facts: EpisodeFacts, array: str) -> np.ndarray:
         name = missing[0].relative_to(facts.path).as_posix()
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise EpisodeError(facts.hash, f"the file '{name}'{more} is missing or empty.", array=array)
-    with _zarr_errors(facts, array):
-        values = np.asarray(_open_array(stored.folder)[: facts.num_frames])
+    values = read_rows(stored, facts.num_frames)
+    if values is None:
+        with _zarr_errors(facts, array):
+            values = np.asarray(_open_array(stored.folder)[: facts.num_frames])
     values = values.reshape(facts.num_frames, -1)
     values.setflags(write=False)
     return values
@@ -355,7 +376,7 @@ def _zarr_errors(facts: EpisodeFacts, array: str, frame: int | None = None) -> I
     """Turn what Zarr and its codecs raise on broken bytes into an error that names the episode."""
     try:
         yield
-    except (ValueError, RuntimeError, OSError, KeyError, TypeError) as problem:
+    except (ValueError, RuntimeError, OSError, KeyError, TypeError, MemoryError, OverflowError) as problem:
         text = f"its bytes cannot be read: {problem}."
         raise EpisodeError(facts.hash, text, array=array, frame=frame) from None
 
