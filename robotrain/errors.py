@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from operator import eq
 from pathlib import Path
+from typing import Any
 
 _MANY = 300
 """Names among which the nearest is looked for letter by letter; of more, only those with the most letters in place."""
@@ -37,6 +38,12 @@ def listing(names: Iterable[str], most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown}, and {len(ordered) - most} more"
 
 
+def _rebuild(kind: type["RobotrainError"], args: tuple[Any, ...]) -> "RobotrainError":
+    problem = kind.__new__(kind)
+    problem.args = args
+    return problem
+
+
 _MOST_LINES = 20
 """Lines of a message that lists problems; of more, the first and their number."""
 
@@ -49,6 +56,21 @@ def _cut(problems: Sequence[str], most: int, kind: str) -> list[str]:
 
 class RobotrainError(Exception):
     """The root: the command line turns it into one line and exit code 1."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes as it is: what makes an error anew would make a message of its message."""
+        return _same_error, (type(self), self.args, dict(self.__dict__))
+
+
+def _same_error(kind: type[RobotrainError], told: tuple[object, ...], state: dict[str, object]) -> RobotrainError:
+    error = kind.__new__(kind)
+    error.args = told
+    error.__dict__.update(state)
+    return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as built: what an exception does by itself is to call its class with its message."""
+        return _rebuild, (type(self), self.args), self.__dict__
 
 
 class UnknownNameError(RobotrainError, KeyError):

@@ -1,10 +1,14 @@
 import difflib
+import pickle
 
 import pytest
 
 from robotrain.errors import (
     BrokenEpisodesError,
+    EpisodeError,
+    ManifestError,
     MissingPathError,
+    NoEpisodesError,
     PinError,
     RobotrainError,
     SplitError,
@@ -82,3 +86,19 @@ def test_the_nearest_of_very_many_names_is_looked_for_among_few(monkeypatch: pyt
 def test_an_overlap_of_a_split_names_the_episodes() -> None:
     message = str(SplitError(["a", "b"]))
     assert "2 episodes are both for training and held out for validation: a, b." in message
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        EpisodeError("e", "it changed.", array="a", frame=3),
+        MissingPathError("nowhere", "The episode"),
+        UnknownNameError("arch", "hpt", ("hpt_tiny",)),
+        NoEpisodesError("data", reason="None."),
+        ManifestError("m.json", "it is none."),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_an_error_of_another_process_arrives_as_it_was(problem: RobotrainError) -> None:
+    arrived = pickle.loads(pickle.dumps(problem))  # noqa: S301 -- our own bytes
+    assert (type(arrived), str(arrived), vars(arrived)) == (type(problem), str(problem), vars(problem))
