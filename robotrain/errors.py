@@ -9,7 +9,6 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from operator import eq
 from pathlib import Path
-from typing import Any
 
 _MANY = 300
 """Names among which the nearest is looked for letter by letter; of more, only those with the most letters in place."""
@@ -38,12 +37,6 @@ def listing(names: Iterable[str], most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown}, and {len(ordered) - most} more"
 
 
-def _rebuild(kind: type["RobotrainError"], args: tuple[Any, ...]) -> "RobotrainError":
-    problem = kind.__new__(kind)
-    problem.args = args
-    return problem
-
-
 _MOST_LINES = 20
 """Lines of a message that lists problems; of more, the first and their number."""
 
@@ -67,10 +60,6 @@ def _same_error(kind: type[RobotrainError], told: tuple[object, ...], state: dic
     error.args = told
     error.__dict__.update(state)
     return error
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes as built: what an exception does by itself is to call its class with its message."""
-        return _rebuild, (type(self), self.args), self.__dict__
 
 
 class UnknownNameError(RobotrainError, KeyError):
