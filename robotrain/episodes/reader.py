@@ -22,6 +22,7 @@ from robotrain.episodes.calibration import (
     intrinsics_from_attributes,
     vendor_intrinsics,
 )
+from robotrain.episodes.jpegs import decode_picture, picture_size
 from robotrain.episodes.schema import (
     ANNOTATIONS,
     EpisodeFacts,
@@ -168,28 +169,22 @@ class Episode:
             UnknownNameError: when the episode has no such camera.
             EpisodeError: when the frame is outside the episode, or the picture is missing or broken.
         """
-        import simplejpeg
-
+        encoded = self.jpeg(camera, frame)
         try:
-            return simplejpeg.decode_jpeg(self.jpeg(camera, frame), colorspace="RGB")
+            return decode_picture(encoded)
         except ValueError as problem:
-            if isinstance(problem, EpisodeError):
-                raise
             text = f"the picture is no sound JPEG: {problem}."
             raise EpisodeError(self.hash, text, array=image_array(camera), frame=frame) from None
 
     def image_size(self, camera: str) -> tuple[int, int]:
         """Return width and height of a camera's first picture, in pixels."""
         if camera not in self._sizes:
-            import simplejpeg
-
             picture = self.jpeg(camera, 0)
             try:
-                height, width = simplejpeg.decode_jpeg_header(picture)[:2]
+                self._sizes[camera] = picture_size(picture)
             except ValueError as problem:
                 text = f"the picture is no sound JPEG: {problem}."
                 raise EpisodeError(self.hash, text, array=image_array(camera), frame=0) from None
-            self._sizes[camera] = (int(width), int(height))
         return self._sizes[camera]
 
     @property
@@ -252,7 +247,9 @@ class Episode:
             with _zarr_errors(self.facts, ANNOTATIONS):
                 elements = _open_array(stored.folder)[:]
             return tuple(_span(element) for element in np.asarray(elements).ravel()), None
-        except (EpisodeError, ValueError, TypeError, KeyError) as problem:
+        except KeyError as problem:
+            return (), f"an annotation has no {problem}."
+        except (EpisodeError, ValueError, TypeError, RecursionError) as problem:
             return (), str(problem)
 
 
@@ -393,6 +390,11 @@ def _open_array(folder: Path) -> "zarr.Array[Any]":
 def _span(element: Any) -> Span:
     """Read one stored annotation: compact JSON with text, start_idx and end_idx."""
     told = json.loads(element)
+    if not isinstance(told, dict):
+        raise TypeError(f"an annotation is a {type(told).__name__}, no object.")
     if not isinstance(told["text"], str):
         raise TypeError(f"the text of an annotation is {told['text']!r}, no text.")
-    return Span(told["text"], int(told["start_idx"]), int(told["end_idx"]))
+    ends = told["start_idx"], told["end_idx"]
+    if not all(type(end) is int or (isinstance(end, float) and end.is_integer()) for end in ends):
+        raise TypeError(f"an annotation spans frames {ends[0]!r} to {ends[1]!r}, which are no whole numbers.")
+    return Span(told["text"], int(ends[0]), int(ends[1]))

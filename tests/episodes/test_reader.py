@@ -182,6 +182,21 @@ def test_a_picture_that_is_empty_or_broken_is_an_error_with_its_frame(eva: Path)
         episode.image("front_1", 4)
 
 
+def test_a_picture_that_claims_more_than_any_camera_takes_is_refused_before_room_is_made_for_it(eva: Path) -> None:
+    pictures = zarr.open_array(eva / "images.front_1", mode="r+")
+    bomb = bytearray(np.asarray(pictures[0:1])[0])
+    size = bomb.index(b"\xff\xc0") + 5
+    bomb[size : size + 4] = (65500).to_bytes(2, "big") * 2
+    replaced = np.empty(1, dtype=object)
+    replaced[:] = [bytes(bomb)]
+    pictures[0:1] = replaced
+    episode = open_episode(eva)
+    with pytest.raises(EpisodeError, match="frame 0: the picture is no sound JPEG: it claims 65500x65500 pixels"):
+        episode.image("front_1", 0)
+    with pytest.raises(EpisodeError, match="claims 65500x65500"):
+        episode.image_size("front_1")
+
+
 def test_an_array_shorter_than_the_episode_is_an_error(eva: Path) -> None:
     shutil.rmtree(eva / "left.obs_ee_pose")
     zarr.create_array(eva / "left.obs_ee_pose", data=np.ones((4, 7)))
@@ -205,7 +220,20 @@ def test_texts_that_cannot_be_read_are_reported_and_the_episode_is_still_usable(
     assert episode.numbers("left.obs_ee_pose").shape == (6, 7)
 
 
-@pytest.mark.parametrize("element", [b"not json", b'{"text": "x"}', b"[]", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "element",
+    [
+        b"not json",
+        b'{"text": "x"}',
+        b"[]",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        *(
+            b'{"text": "x", "start_idx": %b, "end_idx": 6}' % start
+            for start in (b"0.5", b"Infinity", b'"0"', b"true", b"null")
+        ),
+    ],
+)
 def test_a_text_of_another_form_is_reported(eva: Path, element: bytes) -> None:
     stored = zarr.open_array(eva / "annotations", mode="r+")
     replaced = np.empty(1, dtype=object)

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
+from robotrain.episodes.jpegs import decode_picture
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import FEATURES, image_array
 from robotrain.episodes.validation.findings import Finding, build_finding
@@ -63,15 +64,13 @@ def scan_pictures(episode: Episode, cameras: Sequence[str]) -> Iterator[Finding]
 
 
 def _look_at(episode: Episode, name: str) -> _Camera:
-    import simplejpeg
-
     camera = _Camera(name, episode.num_frames)
     for frame, encoded in enumerate(episode.jpegs(name)):
         if isinstance(encoded, EpisodeError):
             camera.problems[frame] = encoded.problem
             continue
         try:
-            picture = simplejpeg.decode_jpeg(encoded, colorspace="RGB")
+            picture = decode_picture(encoded)
         except ValueError as problem:
             camera.problems[frame] = f"The picture is no sound JPEG: {problem}."
             continue
