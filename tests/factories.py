@@ -312,7 +312,7 @@ _BROKEN_ATTRIBUTES = (
     _quick("a rate of zero", "no-fps", lambda path: edit(path, fps=0)),
     _quick("no body", "no-embodiment", lambda path: edit(path, embodiment=None)),
     _quick("A19: a misspelt body", "unknown-embodiment", lambda path: edit(path, embodiment="eva_bimanul")),
-    _quick("one arm", "unsupported-embodiment", lambda path: edit(path, embodiment="yam_left_arm")),
+    _quick("a body of EgoVerse only", "unsupported-embodiment", lambda path: edit(path, embodiment="eve_left_arm")),
     _quick("a body in capitals", "embodiment-spelling", lambda path: edit(path, embodiment="YAM_BIMANUAL")),
     _quick("a robot half described", "bad-fields", lambda path: edit(path, fields={OBS_JOINTS: _NARROW}), "toy"),
     _quick(

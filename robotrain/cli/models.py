@@ -37,19 +37,22 @@ def models(
 
 
 def _show_all(report: "ModelsReport") -> None:
-    bodies = next(iter(report.parameters.values())) if report.parameters else ()
+    every = next(iter(report.parameters.values())) if report.parameters else ()
+    bodies = [body for body in every if not body.endswith("_arm")]  # the table stays as wide as a terminal
     rows = [
         (
             name,
             arch.family,
             f"{arch.width} x {arch.depth} x {arch.heads}",
             arch.horizon,
-            *(sum(parts.values()) for parts in report.parameters[name].values()),
+            *(sum(report.parameters[name][body].values()) for body in bodies),
         )
         for name, arch in report.archs.items()
     ]
     print_table(("arch", "family", "width x depth x heads", "horizon", *bodies), rows, text=3)
-    out.print("Parameters by embodiment: its layouts give the widths, its cameras the stems.")
+    out.print(
+        "Parameters by embodiment: its layouts give the widths, its cameras the stems; NAME tells single arms too."
+    )
 
 
 def _show_one(name: str, report: "ModelsReport") -> None:

@@ -1,82 +1,137 @@
 """Exact statistics of all samples of some episodes, from their numeric arrays alone.
 
 Every real step of every frame counts, once, in float64: two passes for the deviation, a full sort for the quantiles.
-Knows encoded chunks; refuses to sample, to merge approximations, or to open an image.
+Processes encode whole episodes and sort columns in memory that they share, and what they hand back is put together in
+the order of the hashes, so that any number of them gives the same bytes. Where the columns are more than the memory
+that is allowed, they are made in several passes over the episodes, which gives the same bytes too: no sketch does.
+Refuses to sample, to merge approximations, or to open an image.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 
 from robotrain import console
+from robotrain.data.chunk_sums import ChunkSums, Sums
 from robotrain.data.numbers import nearest_filled
 from robotrain.data.pipeline import Encoded, Pipeline
-from robotrain.data.stats import Columns, Stats
-from robotrain.embodiments.displacement import displacement_from_chunk, has_poses, hold_sources
+from robotrain.data.shared_columns import SharedColumns, share_columns
+from robotrain.data.stats import MEMORY_GIB, Columns, Stats
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.embodiments.layout import Layout
 from robotrain.episodes.reader import Episode
-from robotrain.errors import LayoutError, StatsError
-from robotrain.geometry.rotations import matrix_from_rot6d, mean_rotation, rot6d_from_matrix
+from robotrain.episodes.schema import EpisodeFacts
+from robotrain.errors import StatsError
+from robotrain.processes import Workers
 
-BLOCK = 1024
-"""Frames that are encoded at a time, so that float64 rows never stand in memory for a whole long episode."""
+__all__ = ["compute_stats", "describe"]
+
+BLOCK_VALUES = 1 << 20
+"""Values of chunks that are encoded at a time: bounds what a process needs (about 100 MB), however long an episode."""
+SORT_VALUES = 1 << 22
+"""Values that a process sorts before it asks for more."""
+FEW_VALUES = 1 << 22
+"""So many values are computed before other processes have started."""
+_SLICE = 1 << 16
+"""Values of a sorted column that stand in memory as float64."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How the numbers of all samples lie in memory: a column for each action step and channel, and for the state.
+
+    Columns that are described together are neighbours: all steps of a channel where the horizon is pooled.
+    """
+
+    interface: PolicyInterface
+    num_rows: int
+    """Frames of all episodes."""
+    pool_horizon: bool
+
+    @property
+    def num_actions(self) -> int:
+        return self.interface.horizon * self.interface.actions.width
+
+    @property
+    def num_columns(self) -> int:
+        return self.num_actions + self.interface.state.width
+
+    def groups(self) -> list[slice]:
+        """Return the columns that are described together, in order."""
+        size = self.interface.horizon if self.pool_horizon else 1
+        actions = [slice(start, start + size) for start in range(0, self.num_actions, size)]
+        return actions + [slice(column, column + 1) for column in range(self.num_actions, self.num_columns)]
+
+    def passes(self, memory_gib: float) -> list[list[slice]]:
+        """Return the groups in portions that fit into some memory.
+
+        Raises:
+            StatsError: when one group alone does not.
+        """
+        most = int(memory_gib * 2**30 / (4 * max(self.num_rows, 1)))
+        portions: list[list[slice]] = []
+        for group in self.groups():
+            size = group.stop - group.start
+            if size > most:
+                needed = 4 * size * self.num_rows / 2**30
+                raise StatsError(
+                    f"The numbers of one column take {needed:.3g} GiB, and data.stats.memory_gib allows {memory_gib:g}."
+                )
+            if not portions or group.stop - portions[-1][0].start > most:
+                portions.append([])
+            portions[-1].append(group)
+        return portions
+
+    def spread(self, encoded: Encoded, wanted: slice) -> np.ndarray:
+        """Return the wanted columns (columns, n) of n samples, NaN where a step or a state does not count."""
+        actions, real = encoded.actions, encoded.action_mask
+        if not real.all():
+            actions = np.where(real[..., None], actions, np.float32(np.nan))
+        actions = actions.transpose((2, 1, 0) if self.pool_horizon else (1, 2, 0)).reshape(self.num_actions, -1)
+        state = np.where(encoded.state_mask & real.any(axis=1, keepdims=True), encoded.state, np.float32(np.nan)).T
+        if wanted.stop <= self.num_actions:
+            return actions[wanted]
+        behind = slice(max(wanted.start - self.num_actions, 0), wanted.stop - self.num_actions)
+        return np.concatenate([actions[wanted.start :], state[behind]])
+
+    def shape_actions(self, values: np.ndarray) -> np.ndarray:
+        """Return what was found of each group of action columns, in order, as (H, D)."""
+        horizon, width = self.interface.horizon, self.interface.actions.width
+        return np.tile(values, (horizon, 1)) if self.pool_horizon else values.reshape(horizon, width)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a process does with one episode."""
+
+    facts: EpisodeFacts
+    first_row: int
 
 
 @dataclass
-class _Samples:
-    """The samples of all episodes so far: N * H * (4 D + 1) bytes, which is what computing statistics takes."""
+class _Tally:
+    """What is counted and summed beside the columns, of one episode or of several."""
 
-    actions: list[np.ndarray] = field(default_factory=list)
-    """Blocks of (n, H, D) float32."""
-    masks: list[np.ndarray] = field(default_factory=list)
-    """Blocks of (n, H) bool."""
-    states: list[np.ndarray] = field(default_factory=list)
-    """Blocks of (n, S) float32."""
-    state_masks: list[np.ndarray] = field(default_factory=list)
-    """Blocks of (n, S) bool."""
+    counts: np.ndarray
+    """(H,) int64: real steps."""
+    chunks: Sums
+    moves: Sums | None
+    num_samples: int = 0
     num_left_out: int = 0
 
-    def add(self, encoded: Encoded) -> Encoded:
-        """Keep the frames that have a real step, and return them."""
-        keep = encoded.action_mask.any(axis=1)
-        kept = Encoded(encoded.actions[keep], encoded.action_mask[keep], encoded.state[keep], encoded.state_mask[keep])
-        self.num_left_out += int((~keep).sum())
-        self.actions.append(kept.actions)
-        self.masks.append(kept.action_mask)
-        self.states.append(kept.state)
-        self.state_masks.append(kept.state_mask)
-        return kept
+    @classmethod
+    def empty(cls, sums: ChunkSums) -> "_Tally":
+        moves = None if sums.held is None else sums.empty()
+        return cls(np.zeros(sums.interface.horizon, np.int64), sums.empty(), moves)
 
-
-class _ChunkMean:
-    """The running mean of chunks, per step; rotations by their chordal mean."""
-
-    def __init__(self, layout: Layout, horizon: int) -> None:
-        self.layout = layout
-        self.sums = {f.name: np.zeros((horizon, 9 if f.kind == "rot6d" else f.width)) for f in layout.fields}
-        self.weights = {f.name: np.zeros(horizon) for f in layout.fields}
-
-    def add(self, chunks: np.ndarray, real: dict[str, np.ndarray]) -> None:
-        """Add chunks (N, H, D) where a field's own mask (N, H) bool holds."""
-        for f in self.layout.fields:
-            values = np.asarray(chunks[..., self.layout.slices[f.name]], np.float64)
-            if f.kind == "rot6d":
-                values = matrix_from_rot6d(values).reshape(*values.shape[:-1], 9)
-            self.sums[f.name] += np.where(real[f.name][..., None], values, 0.0).sum(axis=0)
-            self.weights[f.name] += real[f.name].sum(axis=0)
-
-    def mean(self) -> np.ndarray:
-        """Return the mean chunk (H, D); a step that nothing was added to repeats the one before."""
-        parts: dict[str, np.ndarray] = {}
-        for f in self.layout.fields:
-            mean = self.sums[f.name] / np.maximum(self.weights[f.name], 1)[:, None]
-            mean = mean[nearest_filled(self.weights[f.name] > 0)]
-            if f.kind == "rot6d":
-                mean = rot6d_from_matrix(mean_rotation(mean.reshape(1, -1, 3, 3)))
-            parts[f.name] = mean
-        return self.layout.join(parts)
+    def add(self, other: "_Tally") -> None:
+        self.counts += other.counts
+        self.num_samples += other.num_samples
+        self.num_left_out += other.num_left_out
+        self.chunks.add(other.chunks)
+        if self.moves is not None and other.moves is not None:
+            self.moves.add(other.moves)
 
 
 def compute_stats(
@@ -85,60 +140,107 @@ def compute_stats(
     cameras: tuple[str, ...] | None = None,
     *,
     pool_horizon: bool = False,
+    memory_gib: float = MEMORY_GIB,
+    num_processes: int | None = None,
 ) -> Stats:
     """Compute the statistics of all samples of some episodes.
 
     Steps that are not real do not count, per step and channel. Frames without any real step are no samples and are
-    counted. No image is read. Memory: N * H * (4 D + 1) bytes for N samples.
+    counted. No image is read.
 
     Args:
         episodes: the training episodes.
         pipeline: makes chunks of their arrays.
         cameras: what the interface names; the numbers do not depend on them.
         pool_horizon: one set of action numbers a channel over all steps, repeated H times.
+        memory_gib: most that the samples may take at a time, all processes together; the numbers do not depend on it.
+        num_processes: how many share the work, None for as many as there are cores; the numbers do not depend on it.
 
     Raises:
-        StatsError: when a value is not finite, or there is no real step at all.
+        StatsError: when a value is not finite, there is no real step at all, or one column does not fit in memory.
         EpisodeError: when an episode cannot be read by this pipeline.
     """
-    interface = pipeline.interface(cameras)
-    samples = _Samples()
-    means = _ChunkMean(interface.actions, interface.horizon)
-    moves = _ChunkMean(interface.actions, interface.horizon) if _can_hold(interface) else None
-    ordered = sorted(episodes, key=lambda episode: episode.hash)
-    for episode in console.track(ordered, "Statistics", total=len(ordered), unit="episodes"):
-        _check_finite(episode, pipeline)
-        for encoded in _blocks(episode, pipeline):
-            kept = samples.add(encoded)
-            means.add(kept.actions, dict.fromkeys(interface.actions.names, kept.action_mask))
-            if moves is not None:
-                moved = displacement_from_chunk(interface, kept.actions, kept.state)
-                moves.add(moved, _comparable(interface, kept))
-    counts = sum((mask.sum(axis=0) for mask in samples.masks), np.zeros(interface.horizon, np.int64))
-    if not counts.any():
-        raise StatsError(f"There is no real step in {len(ordered)} episodes: nothing to compute statistics of.")
-    state, state_counts = _state_columns(samples)
+    ordered = sorted((episode.facts for episode in episodes), key=lambda facts: facts.hash)
+    rows = np.cumsum([0, *(facts.num_frames for facts in ordered)]).tolist()
+    table = _Table(pipeline.interface(cameras), rows[-1], pool_horizon)
+    tasks = [_Task(facts, row) for facts, row in zip(ordered, rows, strict=False)]
+    portions = table.passes(memory_gib)
+    widest = max(groups[-1].stop - groups[0].start for groups in portions)
+    if num_processes is None and table.num_rows * table.num_columns < FEW_VALUES:
+        num_processes = 1
+    if len(portions) > 1:
+        needed = 4 * table.num_rows * table.num_columns / 2**30
+        console.say(
+            f"The samples take {needed:.3g} GiB, and data.stats.memory_gib allows {memory_gib:g}: "
+            f"{len(portions)} passes over the episodes."
+        )
+    tally = _Tally.empty(ChunkSums(table.interface))
+    found: list[tuple[np.ndarray, int]] = []
+    with share_columns(widest, table.num_rows) as shared, Workers(num_processes) as workers:
+        for number, groups in enumerate(portions):
+            label = "Statistics" + (f", pass {number + 1} of {len(portions)}" if len(portions) > 1 else "")
+            work = partial(_encode_episode, pipeline, table, shared, slice(groups[0].start, groups[-1].stop))
+            done = workers.map(partial(work, is_first=number == 0), tasks, portion=1)
+            for part in console.track(done, label, total=len(tasks), unit="episodes"):
+                if part is not None:
+                    tally.add(part)
+            if not tally.counts.any():
+                raise StatsError(f"There is no real step in {len(ordered)} episodes: nothing to compute statistics of.")
+            for part in workers.map(partial(_sort_groups, shared), _sorting(groups, table.num_rows), portion=1):
+                found += part
+    return _stats(table, tally, found, tuple(facts.hash for facts in ordered))
+
+
+def _stats(table: _Table, tally: _Tally, found: Sequence[tuple[np.ndarray, int]], episodes: tuple[str, ...]) -> Stats:
+    """Put together what was found of each group of columns, in order."""
+    interface = table.interface
+    numbers = np.stack([each for each, _ in found])  # (groups, statistics)
+    counts = np.array([count for _, count in found], np.int64)
+    num_states = interface.state.width
+    filled = nearest_filled(tally.counts > 0)
+    actions = Columns(*(table.shape_actions(column)[filled] for column in numbers[:-num_states].T))
+    sums = ChunkSums(interface)
     return Stats(
         interface=interface,
-        actions=_action_columns(samples, interface.horizon, pool_horizon=pool_horizon),
-        state=state,
-        mean_chunk=means.mean(),
-        mean_displacement=None if moves is None else moves.mean(),
-        action_counts=counts,
-        state_counts=state_counts,
-        episodes=tuple(episode.hash for episode in ordered),
-        num_samples=sum(len(mask) for mask in samples.masks),
-        num_left_out=samples.num_left_out,
-        num_masked=sum(int((~mask).sum()) for mask in samples.masks),
-        pool_horizon=pool_horizon,
+        actions=actions,
+        state=Columns(*numbers[-num_states:].T.copy()),
+        mean_chunk=sums.mean(tally.chunks),
+        mean_displacement=None if tally.moves is None else sums.mean(tally.moves),
+        action_counts=tally.counts,
+        state_counts=counts[-num_states:],
+        episodes=episodes,
+        num_samples=tally.num_samples,
+        num_left_out=tally.num_left_out,
+        num_masked=tally.num_samples * interface.horizon - int(tally.counts.sum()),
+        pool_horizon=table.pool_horizon,
     )
 
 
-def _blocks(episode: Episode, pipeline: Pipeline) -> Iterator[Encoded]:
+def _encode_episode(
+    pipeline: Pipeline, table: _Table, shared: SharedColumns, wanted: slice, task: _Task, *, is_first: bool
+) -> _Tally | None:
+    """Write the wanted columns of an episode where they belong; the first time, return what else there is to it."""
+    episode = Episode(task.facts)
+    if is_first:
+        _check_finite(episode, pipeline)
+    sums = ChunkSums(table.interface)
+    tally = _Tally.empty(sums) if is_first else None
+    for start, encoded in _blocks(episode, pipeline, table):
+        first = task.first_row + start
+        shared.values[: wanted.stop - wanted.start, first : first + len(encoded.state)] = table.spread(encoded, wanted)
+        if tally is not None:
+            keep = encoded.action_mask.any(axis=1)
+            chunks, moves = sums.of(encoded)
+            tally.add(_Tally(encoded.action_mask.sum(axis=0), chunks, moves, int(keep.sum()), int((~keep).sum())))
+    return tally
+
+
+def _blocks(episode: Episode, pipeline: Pipeline, table: _Table) -> Iterator[tuple[int, Encoded]]:
     numbers = pipeline.load(episode)
-    for start in range(0, numbers.num_frames, BLOCK):
-        frames = np.arange(start, min(start + BLOCK, numbers.num_frames))
-        yield pipeline.encode(pipeline.gather(numbers, frames))
+    block = max(1, BLOCK_VALUES // table.num_actions)
+    for start in range(0, numbers.num_frames, block):
+        frames = np.arange(start, min(start + block, numbers.num_frames))
+        yield start, pipeline.encode(pipeline.gather(numbers, frames))
 
 
 def _check_finite(episode: Episode, pipeline: Pipeline) -> None:
@@ -151,78 +253,58 @@ def _check_finite(episode: Episode, pipeline: Pipeline) -> None:
             )
 
 
-def _can_hold(interface: PolicyInterface) -> bool:
-    """Tell whether a mean displacement means something: poses, and a state that says where they stand now."""
-    try:
-        hold_sources(interface)
-    except LayoutError:
-        return False
-    return has_poses(interface.actions)
+def _sorting(groups: Sequence[slice], num_rows: int) -> list[tuple[slice, ...]]:
+    """Return groups of columns in portions, counted from the first that is in memory."""
+    size = groups[0].stop - groups[0].start
+    each = max(1, SORT_VALUES // max(size * num_rows, 1))
+    first = groups[0].start
+    moved = [slice(group.start - first, group.stop - first) for group in groups]
+    return [tuple(moved[start : start + each]) for start in range(0, len(moved), each)]
 
 
-def _comparable(interface: PolicyInterface, encoded: Encoded) -> dict[str, np.ndarray]:
-    """Return, by field, the steps (N, H) bool that are real and whose current pose is known."""
-    real: dict[str, np.ndarray] = {}
-    for name, source in hold_sources(interface).items():
-        known = slice(0, 0) if source is None else interface.state.slices[source]
-        real[name] = encoded.action_mask & np.all(encoded.state_mask[:, known], axis=1, keepdims=True)
-    return real
-
-
-def _action_columns(samples: _Samples, horizon: int, *, pool_horizon: bool) -> Columns:
-    if pool_horizon:
-        width = samples.actions[0].shape[-1]
-        pooled = [
-            describe(
-                np.concatenate([a[..., d][m] for a, m in zip(samples.actions, samples.masks, strict=True)])[:, None]
-            )
-            for d in range(width)
-        ]
-        joined = {f.name: np.concatenate([getattr(one, f.name) for one in pooled]) for f in fields(Columns)}
-        return Columns(**{name: np.tile(values, (horizon, 1)) for name, values in joined.items()})
-    filled = np.any([mask.any(axis=0) for mask in samples.masks], axis=0)
-    steps: dict[int, Columns] = {}
-    for step in np.flatnonzero(filled):
-        values = [a[m[:, step], step] for a, m in zip(samples.actions, samples.masks, strict=True)]
-        steps[int(step)] = describe(np.concatenate(values))
-    source = nearest_filled(filled)
-    return Columns(
-        **{f.name: np.stack([getattr(steps[int(step)], f.name) for step in source]) for f in fields(Columns)}
-    )
-
-
-def _state_columns(samples: _Samples) -> tuple[Columns, np.ndarray]:
-    states, masks = np.concatenate(samples.states), np.concatenate(samples.state_masks)
-    counts = masks.sum(axis=0)
-    columns = [
-        describe(states[masks[:, column], column][:, None] if counts[column] else np.zeros((1, 1)))
-        for column in range(states.shape[1])
-    ]
-    joined = {f.name: np.concatenate([getattr(one, f.name) for one in columns]) for f in fields(Columns)}
-    return Columns(**joined), counts
+def _sort_groups(shared: SharedColumns, groups: Sequence[slice]) -> list[tuple[np.ndarray, int]]:
+    """Return the statistics of each group of columns, and how many numbers they rest on."""
+    sorted_groups = ((shared.sort(group)) for group in groups)
+    return [(_describe_sorted(ordered), len(ordered)) for ordered in sorted_groups]
 
 
 def describe(values: np.ndarray) -> Columns:
     """Return the statistics of each column of values (n, D), n at least 1: members (D,) float64."""
-    ordered = np.sort(np.ascontiguousarray(values.T), axis=-1).astype(np.float64)  # (D, n)
-    mean = ordered.mean(axis=-1)
-    return Columns(
-        mean=mean,
-        std=np.sqrt(np.square(ordered - mean[:, None]).mean(axis=-1)),
-        min=ordered[:, 0],
-        max=ordered[:, -1],
-        median=_quantile(ordered, 0.5),
-        q01=_quantile(ordered, 0.01),
-        q99=_quantile(ordered, 0.99),
-        q0001=ordered[:, int(np.floor(0.0001 * (ordered.shape[1] - 1)))],
-        q9999=ordered[:, int(np.ceil(0.9999 * (ordered.shape[1] - 1)))],
+    found = np.stack([_describe_sorted(np.sort(column)) for column in np.asarray(values).T])
+    return Columns(*found.T.copy())
+
+
+def _describe_sorted(ordered: np.ndarray) -> np.ndarray:
+    """Return the statistics of sorted numbers (n,) in the order of `Columns`, float64; zeros of no numbers."""
+    num = len(ordered)
+    if not num:
+        return np.zeros(len(fields(Columns)))
+    mean = ordered.sum(dtype=np.float64) / num
+    squares = 0.0
+    for start in range(0, num, _SLICE):
+        away = ordered[start : start + _SLICE].astype(np.float64)
+        away -= mean
+        squares += float(np.square(away, out=away).sum())
+    return np.array(
+        [
+            mean,
+            np.sqrt(squares / num),
+            ordered[0],
+            ordered[-1],
+            _quantile(ordered, 0.5),
+            _quantile(ordered, 0.01),
+            _quantile(ordered, 0.99),
+            ordered[int(np.floor(0.0001 * (num - 1)))],
+            ordered[int(np.ceil(0.9999 * (num - 1)))],
+        ],
+        np.float64,
     )
 
 
-def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
-    """Return the quantile of sorted rows (D, n), linear between neighbours, rounded as numpy does it."""
-    place = q * (ordered.shape[1] - 1)
+def _quantile(ordered: np.ndarray, q: float) -> float:
+    """Return the quantile of sorted numbers (n,), linear between neighbours, rounded as numpy does it."""
+    place = q * (len(ordered) - 1)
     below = int(np.floor(place))
-    low, high = ordered[:, below], ordered[:, min(below + 1, ordered.shape[1] - 1)]
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
     part = place - below
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)

@@ -4,15 +4,17 @@ Knows array names, through the schema; refuses to open an episode: that is `data
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from robotrain.data.transforms import PointsToFrame, PoseToFrame, Resample, SplitFields, Transform
-from robotrain.embodiments.embodiment import Embodiment, Mode, ModeLayouts
+from robotrain.data.transforms import PointsToFrame, PoseToFrame, Resample, Rot6dToYpr, SplitFields, Transform
+from robotrain.embodiments.embodiment import Embodiment, ModeLayouts
+from robotrain.embodiments.modes import JOINTS, MODE_RULES, MODES
+from robotrain.embodiments.sides import Side
+from robotrain.embodiments.spelling import RotationKind
 from robotrain.episodes import schema
 from robotrain.errors import EpisodeError, UnknownNameError
 
 PartKind = Literal["pose", "points", "numbers"]
-WORLD_CAMERA = "camera_from_world"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class FrameSource:
 
     name: str
     array: str = ""
-    arm: schema.Side | None = None
+    arm: Side | None = None
 
 
 @dataclass(frozen=True)
@@ -65,66 +67,56 @@ def build_plan(embodiment: Embodiment, mode: str, horizon: int) -> Plan:
         UnknownNameError: when the embodiment has no such mode.
     """
     layouts = embodiment.mode(mode)
-    if mode == "joints":
+    if mode == JOINTS:
         return _plan_joints(layouts, horizon)
-    if mode == "keypoints_wristframe_6d":
-        return _plan_keypoints(horizon)
-    if mode != "cartesian_6d":
-        raise UnknownNameError("mode", mode, get_args(Mode))
-    return _plan_arms(horizon) if embodiment.camera_poses else _plan_palms(horizon)
-
-
-def _plan_arms(horizon: int) -> Plan:
-    """Commanded tool poses and grippers, moved from each arm's base into the camera."""
+    if mode not in MODE_RULES:
+        raise UnknownNameError("mode", mode, MODES)
+    rule, is_robot = MODE_RULES[mode], embodiment.camera_poses is not None
+    frames: dict[str, FrameSource] = {}
     sources: list[Source] = []
-    for arm in schema.SIDES:
-        frame = f"camera_from_{arm}_base"
-        pose = Source(
-            part=f"{arm}.pose",
-            kind="pose",
-            actions=(schema.cmd_ee_pose(arm),),
-            state=(schema.obs_ee_pose(arm),),
-            state_fields=(f"{arm}.xyz", f"{arm}.rot6d"),
-            action_frame=frame,
-            state_frame=frame,
+    for side in embodiment.sides:
+        camera = FrameSource(f"camera_from_{side}_base", arm=side) if is_robot else _HEAD
+        pose_array = schema.obs_wrist_pose(side) if rule.keypoints else schema.obs_ee_pose(side)
+        wrist = FrameSource(f"{side}_wrist_from_{'base' if is_robot else 'world'}", array=pose_array)
+        target = wrist if rule.frame == "wrist" else camera
+        frames |= {frame.name: frame for frame in (camera, target)}
+        sources.append(
+            Source(
+                part=f"{side}.pose",
+                kind="pose",
+                actions=(schema.cmd_ee_pose(side) if is_robot else pose_array,),
+                state=(pose_array,),
+                state_fields=(f"{side}.xyz", f"{side}.{rule.rotation}"),
+                action_frame=target.name,
+                state_frame=camera.name,
+            )
         )
-        gripper = Source(
-            part=f"{arm}.gripper",
-            kind="numbers",
-            actions=schema.cmd_gripper_spellings(arm),
-            state=schema.obs_gripper_spellings(arm),
-            state_fields=(f"{arm}.gripper",),
-        )
-        sources += [pose, gripper]
-    frames = tuple(FrameSource(f"camera_from_{arm}_base", arm=arm) for arm in schema.SIDES)
-    return _with_transforms(tuple(sources), frames, horizon)
+        if rule.keypoints:
+            sources.append(_keypoints(side, target.name))
+        if is_robot:
+            sources.append(_gripper(side))
+    transforms = _transforms(tuple(sources), rule.rotation, horizon)
+    return Plan(tuple(sources), tuple(frames.values()), transforms)
 
 
-def _plan_palms(horizon: int) -> Plan:
-    """Future observed palm poses, in the frame of the head at the current frame."""
-    sources = tuple(_hand_pose(hand, schema.obs_ee_pose(hand), action_frame=WORLD_CAMERA) for hand in schema.SIDES)
-    return _with_transforms(sources, (FrameSource(WORLD_CAMERA, array=schema.HEAD_POSE),), horizon)
+_HEAD = FrameSource("camera_from_world", array=schema.HEAD_POSE)
 
 
-def _plan_keypoints(horizon: int) -> Plan:
-    """Future observed wrists and keypoints, in the frame of each hand's wrist at the current frame."""
-    sources: list[Source] = []
-    frames = [FrameSource(WORLD_CAMERA, array=schema.HEAD_POSE)]
-    for hand in schema.SIDES:
-        wrist = f"{hand}_wrist_from_world"
-        points = schema.obs_keypoints(hand)
-        frames.append(FrameSource(wrist, array=schema.obs_wrist_pose(hand)))
-        keypoints = Source(
-            part=f"{hand}.keypoints",
-            kind="points",
-            actions=(points,),
-            state=(points,),
-            state_fields=(f"{hand}.keypoints",),
-            action_frame=wrist,
-            state_frame=wrist,
-        )
-        sources += [_hand_pose(hand, schema.obs_wrist_pose(hand), action_frame=wrist), keypoints]
-    return _with_transforms(tuple(sources), tuple(frames), horizon)
+def _keypoints(side: Side, frame: str) -> Source:
+    """The 21 points of a hand, seen from where the actions stand."""
+    points = (schema.obs_keypoints(side),)
+    return Source(f"{side}.keypoints", "points", points, points, (f"{side}.keypoints",), frame, frame)
+
+
+def _gripper(side: Side) -> Source:
+    """A gripper's commanded and measured aperture."""
+    return Source(
+        part=f"{side}.gripper",
+        kind="numbers",
+        actions=schema.cmd_gripper_spellings(side),
+        state=schema.obs_gripper_spellings(side),
+        state_fields=(f"{side}.gripper",),
+    )
 
 
 def _plan_joints(layouts: ModeLayouts, horizon: int) -> Plan:
@@ -135,21 +127,18 @@ def _plan_joints(layouts: ModeLayouts, horizon: int) -> Plan:
     return Plan((source,), (), (Resample(horizon, ()), split))
 
 
-def _hand_pose(hand: str, array: str, *, action_frame: str) -> Source:
-    fields = (f"{hand}.xyz", f"{hand}.rot6d")
-    return Source(f"{hand}.pose", "pose", (array,), (array,), fields, action_frame, WORLD_CAMERA)
-
-
-def _with_transforms(sources: tuple[Source, ...], frames: tuple[FrameSource, ...], horizon: int) -> Plan:
+def _transforms(sources: tuple[Source, ...], rotation: RotationKind, horizon: int) -> tuple[Transform, ...]:
     poses = tuple(source.part for source in sources if source.kind == "pose")
     transforms: list[Transform] = [Resample(horizon, poses)]
     for source in sources:
         if source.kind == "pose":
             limb = source.part.removesuffix(".pose")
             transforms.append(PoseToFrame(limb, source.action_frame, source.state_frame))
+            if rotation == "ypr":
+                transforms.append(Rot6dToYpr(limb))
         elif source.kind == "points":
             transforms.append(PointsToFrame(source.part, source.action_frame, source.state_frame))
-    return Plan(sources, frames, tuple(transforms))
+    return tuple(transforms)
 
 
 def choose_array(candidates: tuple[str, ...], present: tuple[str, ...], episode: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from robotrain.embodiments.layout import Layout
 from robotrain.geometry.poses import invert, pose_from_transform, transform_from_pose, transform_points
 from robotrain.geometry.resample import resample, resample_poses
-from robotrain.geometry.rotations import matrix_from_rot6d, rot6d_from_matrix
+from robotrain.geometry.rotations import matrix_from_rot6d, matrix_from_ypr, rot6d_from_matrix, ypr_from_matrix
 
 Parts = Mapping[str, np.ndarray]
 
@@ -118,6 +118,42 @@ class PoseToFrame(Transform):
     def recipe(self) -> dict[str, Any]:
         """Return the parameters."""
         return {"transform": "pose_to_frame", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Rot6dToYpr(Transform):
+    """Spells a rotation as yaw, pitch and roll (intrinsic ZYX), rad in [-pi, pi].
+
+    The way back makes a rotation of any three numbers; there, angles that differ by whole turns are one. In gimbal lock
+    roll is 0, so that angles are no round trip of their own, and rotations are.
+    """
+
+    limb: str
+    """Part ``<limb>.rot6d`` becomes ``<limb>.ypr``."""
+
+    def encode(self, sample: Sample) -> Sample:
+        """Return the sample with rot6d (..., 6) as ypr (..., 3)."""
+        return replace(sample, actions=self._angles(sample.actions), state=self._angles(sample.state))
+
+    def decode(self, sample: Sample) -> Sample:
+        """Return the sample with ypr (..., 3) as rot6d (..., 6)."""
+        return replace(sample, actions=self._columns(sample.actions), state=self._columns(sample.state))
+
+    def _angles(self, parts: Parts) -> Parts:
+        rest = dict(parts)
+        if (rotation := rest.pop(f"{self.limb}.rot6d", None)) is not None:
+            rest[f"{self.limb}.ypr"] = ypr_from_matrix(matrix_from_rot6d(rotation))
+        return rest
+
+    def _columns(self, parts: Parts) -> Parts:
+        rest = dict(parts)
+        if (angles := rest.pop(f"{self.limb}.ypr", None)) is not None:
+            rest[f"{self.limb}.rot6d"] = rot6d_from_matrix(matrix_from_ypr(angles))
+        return rest
+
+    def recipe(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {"transform": "rot6d_to_ypr", **asdict(self)}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Two robot arms with grippers under one front camera (Eva).
+"""One or two robot arms with grippers under one front camera (Eva).
 
 Knows the layouts, cameras and default calibration of the body; refuses to know where an episode keeps its numbers.
 """
@@ -7,10 +7,12 @@ import numpy as np
 
 from robotrain.embodiments.embodiment import Embodiment, ModeLayouts
 from robotrain.embodiments.layout import Field, Layout
+from robotrain.embodiments.modes import CARTESIAN_MODES, ModeRule
+from robotrain.embodiments.sides import SIDES, Side
+from robotrain.embodiments.spelling import IDENTITY, RotationKind
 from robotrain.geometry.cameras import Intrinsics
 
-ARMS = ("left", "right")
-CAMERAS = ("front_1", "left_wrist", "right_wrist")
+FRONT_CAMERA = "front_1"
 SECONDS = 44 / 30
 """From the first to the last of the 45 rows, 30 a second, that a chunk of this robot spans."""
 
@@ -32,24 +34,48 @@ _RIGHT_BASE_FROM_CAMERA = (
 )
 
 
-def arm_pose_fields(arm: str, frame: str) -> tuple[Field, Field]:
-    """Return the fields of one pose, position (m) and rotation, in a frame."""
+def pose_fields(side: Side, frame: str, rotation: RotationKind) -> tuple[Field, Field]:
+    """Return the fields of one pose in a frame: position (m), and rotation (rot6d, or ypr in rad)."""
+    unit = "rad" if rotation == "ypr" else ""
     return (
-        Field(f"{arm}.xyz", "xyz", 3, frame, "m"),
-        Field(f"{arm}.rot6d", "rot6d", 6, frame, ""),
+        Field(f"{side}.xyz", "xyz", 3, frame, "m"),
+        Field(f"{side}.{rotation}", rotation, len(IDENTITY[rotation]), frame, unit),
     )
 
 
-def build_eva() -> Embodiment:
-    """Build the embodiment ``eva_bimanual``: per arm xyz 3 + rot6d 6 + gripper 1, in the front camera's frame."""
-    fields: list[Field] = []
-    for arm in ARMS:
-        fields += [*arm_pose_fields(arm, "camera"), Field(f"{arm}.gripper", "gripper", 1, "", "1")]
-    layout = Layout(tuple(fields))
+def action_frame(rule: ModeRule, side: Side) -> str:
+    """Return the frame that a mode's actions of one side stand in."""
+    return f"{side}_wrist" if rule.frame == "wrist" else "camera"
+
+
+def cartesian_modes(sides: tuple[Side, ...], seconds: float, *, grippers: bool) -> dict[str, ModeLayouts]:
+    """Return the modes of one pose a side: xyz 3 + rot6d 6 (or ypr 3), and with grippers + 1.
+
+    Args:
+        sides: in the order of the columns.
+        seconds: time that a chunk spans.
+        grippers: whether each side has one.
+    """
+    modes: dict[str, ModeLayouts] = {}
+    for name, rule in CARTESIAN_MODES.items():
+        actions: list[Field] = []
+        state: list[Field] = []
+        for side in sides:
+            gripper = [Field(f"{side}.gripper", "gripper", 1, "", "1")] if grippers else []
+            actions += [*pose_fields(side, action_frame(rule, side), rule.rotation), *gripper]
+            state += [*pose_fields(side, "camera", rule.rotation), *gripper]
+        modes[name] = ModeLayouts(actions=Layout(tuple(actions)), state=Layout(tuple(state)), seconds=seconds)
+    return modes
+
+
+def build_eva(name: str = "eva_bimanual", sides: tuple[Side, ...] = SIDES) -> Embodiment:
+    """Build an embodiment of these arms; its default mode tells poses in the front camera's frame, with rot6d."""
+    poses = {"left": np.array(_LEFT_BASE_FROM_CAMERA), "right": np.array(_RIGHT_BASE_FROM_CAMERA)}
     return Embodiment(
-        name="eva_bimanual",
-        cameras=CAMERAS,
-        modes={"cartesian_6d": ModeLayouts(actions=layout, state=layout, seconds=SECONDS)},
+        name=name,
+        cameras=(FRONT_CAMERA, *(f"{side}_wrist" for side in sides)),
+        modes=cartesian_modes(sides, SECONDS, grippers=True),
+        sides=sides,
         intrinsics=FRONT_INTRINSICS,
-        camera_poses={"left": np.array(_LEFT_BASE_FROM_CAMERA), "right": np.array(_RIGHT_BASE_FROM_CAMERA)},
+        camera_poses={side: poses[side] for side in sides},
     )

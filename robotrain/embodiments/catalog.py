@@ -4,18 +4,21 @@ Knows which bodies are written by hand and that any other must describe itself; 
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from robotrain.embodiments.arms import build_eva
 from robotrain.embodiments.embodiment import Embodiment
 from robotrain.embodiments.hands import build_human
 from robotrain.embodiments.joints import FIELDS_ATTRIBUTE, build_joint_robot
+from robotrain.embodiments.sides import SIDES
 from robotrain.errors import UnknownNameError
 
 _WRITTEN: Mapping[str, Callable[[], Embodiment]] = {
     "eva_bimanual": build_eva,
     "human_bimanual": build_human,
+    **{f"eva_{side}_arm": partial(build_eva, f"eva_{side}_arm", (side,)) for side in SIDES},
+    **{f"human_{side}_arm": partial(build_human, f"human_{side}_arm", (side,)) for side in SIDES},
 }
 
 

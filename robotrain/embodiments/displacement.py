@@ -7,16 +7,14 @@ grippers and joints by difference, rotations as the relative rotation. Refuses t
 import numpy as np
 
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.embodiments.layout import Field, Layout
+from robotrain.embodiments.layout import ROTATION_KINDS, Field, Layout
+from robotrain.embodiments.spelling import IDENTITY, matrix_from_rotation, rotation_from_matrix
 from robotrain.errors import LayoutError
-from robotrain.geometry.rotations import matrix_from_rot6d, rot6d_from_matrix
-
-IDENTITY_ROT6D = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 def has_poses(layout: Layout) -> bool:
     """Tell whether a layout holds positions or rotations, so that a displacement in space means something."""
-    return bool(layout.of_kind("xyz", "rot6d", "keypoints"))
+    return bool(layout.of_kind("xyz", *ROTATION_KINDS, "keypoints"))
 
 
 def hold_sources(interface: PolicyInterface) -> dict[str, str | None]:
@@ -31,7 +29,7 @@ def hold_sources(interface: PolicyInterface) -> dict[str, str | None]:
 
 
 def _hold_source(field: Field, state: Layout) -> str | None:
-    if field.kind in {"xyz", "rot6d"} and field.frame == f"{field.limb}_wrist":
+    if field.kind in {"xyz", *ROTATION_KINDS} and field.frame == f"{field.limb}_wrist":
         return None
     for candidate in state.fields:
         same = (candidate.name, candidate.kind, candidate.width) == (field.name, field.kind, field.width)
@@ -57,9 +55,9 @@ def hold_chunk(interface: PolicyInterface, state: np.ndarray) -> np.ndarray:
     parts: dict[str, np.ndarray] = {}
     for field in interface.actions.fields:
         source = _hold_source(field, interface.state)
-        origin = np.array(IDENTITY_ROT6D) if field.kind == "rot6d" else np.zeros(field.width)
+        origin = np.array(IDENTITY.get(field.kind, np.zeros(field.width)))
         value = np.broadcast_to(origin, (len(state), field.width)) if source is None else current[source]
-        if field.kind == "rot6d":
+        if field.kind in ROTATION_KINDS:
             value = np.where(np.any(value != 0, axis=-1, keepdims=True), value, origin)
         parts[field.name] = value
     held = interface.actions.join(parts)
@@ -75,14 +73,15 @@ def displacement_from_chunk(interface: PolicyInterface, chunk: np.ndarray, state
         state: (N, S), raw units.
 
     Returns:
-        (N, H, D) float64: differences; rotations as rot6d of R_hold^T R.
+        (N, H, D) float64: differences; rotations as R_hold^T R, spelled as their field is.
     """
     held, chunk = hold_chunk(interface, state), np.asarray(chunk, np.float64)
     moved = chunk - held
-    for rotation in interface.actions.of_kind("rot6d"):
-        columns = interface.actions.slices[rotation.name]
-        hold_from_base = np.swapaxes(matrix_from_rot6d(held[:, :1, columns]), -1, -2)
-        moved[..., columns] = rot6d_from_matrix(hold_from_base @ matrix_from_rot6d(chunk[..., columns]))
+    for f in interface.actions.of_kind(*ROTATION_KINDS):
+        columns = interface.actions.slices[f.name]
+        hold_from_base = np.swapaxes(matrix_from_rotation(f.kind, held[:, :1, columns]), -1, -2)
+        turned = hold_from_base @ matrix_from_rotation(f.kind, chunk[..., columns])
+        moved[..., columns] = rotation_from_matrix(f.kind, turned)
     return moved
 
 
@@ -99,8 +98,9 @@ def chunk_from_displacement(interface: PolicyInterface, displacement: np.ndarray
     """
     held, displacement = hold_chunk(interface, state), np.asarray(displacement, np.float64)
     chunk = held + displacement
-    for rotation in interface.actions.of_kind("rot6d"):
-        columns = interface.actions.slices[rotation.name]
-        base_from_hold = matrix_from_rot6d(held[:, :1, columns])
-        chunk[..., columns] = rot6d_from_matrix(base_from_hold @ matrix_from_rot6d(displacement[..., columns]))
+    for f in interface.actions.of_kind(*ROTATION_KINDS):
+        columns = interface.actions.slices[f.name]
+        base_from_hold = matrix_from_rotation(f.kind, held[:, :1, columns])
+        turned = base_from_hold @ matrix_from_rotation(f.kind, displacement[..., columns])
+        chunk[..., columns] = rotation_from_matrix(f.kind, turned)
     return chunk

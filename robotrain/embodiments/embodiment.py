@@ -5,16 +5,14 @@ An embodiment is its name, a string, from disk to video. It tells numbers and na
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from robotrain.embodiments.layout import Layout
+from robotrain.embodiments.sides import Side
 from robotrain.errors import LayoutError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
-
-Mode = Literal["cartesian_6d", "keypoints_wristframe_6d", "joints"]
-"""Which transforms lead from the stored arrays to actions."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,8 @@ class Embodiment:
     """Camera names; the store keeps camera ``front_1`` in array ``images.front_1``. The first one is drawn on."""
     modes: Mapping[str, ModeLayouts]
     """By mode; the first one is the default."""
+    sides: tuple[Side, ...] = ()
+    """Arms or hands that it has; empty where it describes itself by joints."""
     intrinsics: Intrinsics | None = None
     """Of the first camera as the body was designed; None when unknown (joint robots). Episodes have their own."""
     camera_poses: Mapping[str, np.ndarray] | None = None

@@ -1,14 +1,15 @@
-"""Two human hands seen from a head-worn camera.
+"""One or two human hands seen from a head-worn camera.
 
-Knows the 21 keypoints of a hand and how both hands are laid out; refuses to know which glasses recorded them.
+Knows the 21 keypoints of a hand and how hands are laid out; refuses to know which glasses recorded them.
 """
 
-from robotrain.embodiments.arms import FRONT_INTRINSICS, arm_pose_fields
+from robotrain.embodiments.arms import FRONT_CAMERA, FRONT_INTRINSICS, action_frame, cartesian_modes, pose_fields
 from robotrain.embodiments.embodiment import Embodiment, ModeLayouts
 from robotrain.embodiments.layout import Field, Layout
+from robotrain.embodiments.modes import KEYPOINT_MODES
+from robotrain.embodiments.sides import SIDES, Side
+from robotrain.embodiments.spelling import RotationKind
 
-HANDS = ("left", "right")
-CAMERAS = ("front_1",)
 SECONDS = 29 / 30
 """From the first to the last of the 30 rows, 30 a second, of a human's chunk: people move faster than robots."""
 
@@ -27,28 +28,36 @@ def hand_edges() -> tuple[tuple[int, int], ...]:
     return tuple(edges)
 
 
-def _hand_fields(hand: str, pose_frame: str, keypoint_frame: str) -> tuple[Field, ...]:
-    keypoints = Field(f"{hand}.keypoints", "keypoints", 3 * NUM_KEYPOINTS, keypoint_frame, "m")
-    return (*arm_pose_fields(hand, pose_frame), keypoints)
+def _hand_fields(side: Side, pose_frame: str, keypoint_frame: str, rotation: RotationKind) -> tuple[Field, ...]:
+    keypoints = Field(f"{side}.keypoints", "keypoints", 3 * NUM_KEYPOINTS, keypoint_frame, "m")
+    return (*pose_fields(side, pose_frame, rotation), keypoints)
 
 
-def build_human() -> Embodiment:
-    """Build the embodiment ``human_bimanual``.
+def keypoint_modes(sides: tuple[Side, ...], seconds: float) -> dict[str, ModeLayouts]:
+    """Return the modes of hands with keypoints: per hand wrist xyz 3 + rot6d 6 (or ypr 3) + keypoints 21 x 3.
 
-    Mode ``keypoints_wristframe_6d`` has per hand wrist xyz 3 + rot6d 6 + keypoints 21 x 3. Its actions stand in the
-    frame of the wrist at the current frame; its state has the wrist in the camera's frame (the head is the camera) and
-    the keypoints in the wrist's. Mode ``cartesian_6d`` has per hand palm xyz 3 + rot6d 6 in the camera's frame.
+    In the wrist's frame, actions stand in the frame of the wrist at the current frame; the state has the wrist in the
+    camera's frame and the keypoints in the wrist's. In the head's frame all of it stands in the camera's.
     """
-    relative = tuple(field for hand in HANDS for field in _hand_fields(hand, f"{hand}_wrist", f"{hand}_wrist"))
-    current = tuple(field for hand in HANDS for field in _hand_fields(hand, "camera", f"{hand}_wrist"))
-    palms = Layout(tuple(field for hand in HANDS for field in arm_pose_fields(hand, "camera")))
+    modes: dict[str, ModeLayouts] = {}
+    for name, rule in KEYPOINT_MODES.items():
+        actions: list[Field] = []
+        state: list[Field] = []
+        for side in sides:
+            frame = action_frame(rule, side)
+            actions += _hand_fields(side, frame, frame, rule.rotation)
+            state += _hand_fields(side, "camera", frame, rule.rotation)
+        modes[name] = ModeLayouts(actions=Layout(tuple(actions)), state=Layout(tuple(state)), seconds=seconds)
+    return modes
+
+
+def build_human(name: str = "human_bimanual", sides: tuple[Side, ...] = SIDES) -> Embodiment:
+    """Build an embodiment of these hands; its default mode tells keypoints in the wrists' frames, with rot6d."""
     return Embodiment(
-        name="human_bimanual",
-        cameras=CAMERAS,
-        modes={
-            "keypoints_wristframe_6d": ModeLayouts(actions=Layout(relative), state=Layout(current), seconds=SECONDS),
-            "cartesian_6d": ModeLayouts(actions=palms, state=palms, seconds=SECONDS),
-        },
+        name=name,
+        cameras=(FRONT_CAMERA,),
+        modes={**keypoint_modes(sides, SECONDS), **cartesian_modes(sides, SECONDS, grippers=False)},
+        sides=sides,
         intrinsics=FRONT_INTRINSICS,
         edges=hand_edges(),
     )

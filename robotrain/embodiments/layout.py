@@ -15,8 +15,11 @@ from robotrain.errors import LayoutError, UnknownNameError
 Kind = Literal["xyz", "rot6d", "ypr", "gripper", "keypoints", "joint"]
 POINT_KINDS: tuple[Kind, ...] = ("xyz", "keypoints")
 """Kinds whose columns are points in space, three columns a point."""
-BOUNDED_KINDS: tuple[Kind, ...] = ("rot6d",)
-"""Kinds that are bounded by construction and are never normalised (TRI LBM and UMI do the same)."""
+ROTATION_KINDS: tuple[Kind, ...] = ("rot6d", "ypr")
+"""Kinds that spell a rotation: they are compared, averaged and composed as rotations (`embodiments/spelling.py`)."""
+BOUNDED_KINDS: tuple[Kind, ...] = ROTATION_KINDS
+"""Kinds that are bounded by construction and are never normalised (TRI LBM and UMI do the same for rot6d). Angles are
+not either: quantiles of an angle that crosses pi say nothing, since its two ends are neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Field:
     width: int
     """Number of columns."""
     frame: str
-    """Frame of points and rotations: ``camera``, ``left_wrist``, ``right_wrist``; empty where none applies."""
+    """Frame of points and rotations: ``camera``; ``left_wrist`` and ``right_wrist``, that side's pose at the current
+    frame (a wrist's, a palm's or a tool's, whichever the mode tells); empty where none applies."""
     unit: str
     """``m``, ``rad``, ``1`` for a ratio; empty where the source does not say."""
 

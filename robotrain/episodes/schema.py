@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from robotrain.embodiments import joints
+from robotrain.embodiments.sides import SIDES, Side
 from robotrain.errors import EpisodeError, MissingPathError
-
-Side = Literal["left", "right"]
-SIDES: tuple[Side, ...] = ("left", "right")
 
 # Arrays
 HEAD_POSE = "obs_head_pose"

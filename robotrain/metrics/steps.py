@@ -7,7 +7,8 @@ field and returns M rows of errors, one column for each thing compared (a point,
 import numpy as np
 
 from robotrain.embodiments.layout import Field
-from robotrain.geometry.rotations import geodesic_angle, matrix_from_rot6d, matrix_from_ypr
+from robotrain.embodiments.spelling import matrix_from_rotation
+from robotrain.geometry.rotations import geodesic_angle
 
 
 def point_errors(predicted: np.ndarray, truth: np.ndarray, field: Field) -> np.ndarray:
@@ -37,8 +38,7 @@ def rotation_errors(predicted: np.ndarray, truth: np.ndarray, field: Field) -> n
     Returns:
         (M, 1) float64, in degrees, in [0, 180]. A common rotation of both leaves it as it is.
     """
-    to_matrix = {"rot6d": matrix_from_rot6d, "ypr": matrix_from_ypr}[field.kind]
-    angle = geodesic_angle(to_matrix(predicted.astype(np.float64)), to_matrix(truth.astype(np.float64)))
+    angle = geodesic_angle(matrix_from_rotation(field.kind, predicted), matrix_from_rotation(field.kind, truth))
     return np.rad2deg(angle)[:, None]
 
 
@@ -47,6 +47,12 @@ def absolute_errors(predicted: np.ndarray, truth: np.ndarray, field: Field) -> n
     return np.abs(predicted.astype(np.float64) - truth)
 
 
-def squared_errors(predicted: np.ndarray, truth: np.ndarray, field: Field) -> np.ndarray:  # noqa: ARG001
-    """Return the squared difference of each column (M, width) float64, in the field's unit squared."""
-    return np.square(predicted.astype(np.float64) - truth)
+def squared_errors(predicted: np.ndarray, truth: np.ndarray, field: Field) -> np.ndarray:
+    """Return the squared difference of each column (M, width) float64, in the field's unit squared.
+
+    Angles differ by the shorter way round: of ypr, pi - 0.1 and 0.1 - pi differ by 0.2.
+    """
+    difference = predicted.astype(np.float64) - truth
+    if field.kind == "ypr":
+        difference = np.mod(difference + np.pi, 2 * np.pi) - np.pi
+    return np.square(difference)

@@ -10,10 +10,10 @@ import numpy as np
 
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.embodiments.layout import POINT_KINDS, Kind, Layout
+from robotrain.embodiments.spelling import matrix_from_rotation
 from robotrain.errors import LayoutError
 from robotrain.geometry.cameras import Intrinsics, project
 from robotrain.geometry.poses import transform_points
-from robotrain.geometry.rotations import matrix_from_rot6d, matrix_from_ypr
 
 CAMERA_FRAME = "camera"
 _WRIST = "_wrist"
@@ -106,8 +106,7 @@ def _camera_from_wrist(
     columns = layout.slices
     known = state_mask is None or bool(state_mask[columns[rotation.name]].all() & state_mask[columns[place.name]].all())
     if known:
-        to_matrix = matrix_from_rot6d if rotation.kind == "rot6d" else matrix_from_ypr
         camera_from_wrist = np.eye(4)
-        camera_from_wrist[:3, :3] = to_matrix(state[columns[rotation.name]])
+        camera_from_wrist[:3, :3] = matrix_from_rotation(rotation.kind, state[columns[rotation.name]])
         camera_from_wrist[:3, 3] = state[columns[place.name]]
     return camera_from_wrist

@@ -197,7 +197,7 @@ def test_chunks_of_real_recordings_decode_to_the_stored_rows(real_data: Path) ->
         episode = open_episode(path)
         for mode in embodiment_of(episode.embodiment, episode.facts.attributes).modes:
             pipeline = pipeline_of(episode, mode, 100)
-            window = pipeline.gather(episode, np.arange(episode.num_frames))
+            window = pipeline.gather(episode, np.arange(0, episode.num_frames, 7))
             assert pipeline.encode(window).action_mask.any()
             assert_decodes(pipeline, window)
 

@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
-from robotrain.embodiments.arms import ARMS, build_eva
+from robotrain.embodiments.arms import build_eva
+from robotrain.embodiments.sides import SIDES
 from robotrain.geometry.cameras import project
 from robotrain.geometry.poses import invert, transform_points
 
@@ -12,6 +14,24 @@ def test_an_action_is_both_arms_position_rotation_and_gripper() -> None:
     assert layout.width == 20
     assert layout.names == ("left.xyz", "left.rot6d", "left.gripper", "right.xyz", "right.rot6d", "right.gripper")
     assert {field.frame for field in layout.of_kind("xyz", "rot6d")} == {"camera"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "an_arm"),
+    [
+        ("cartesian_6d", 3 + 6 + 1),
+        ("cartesian_ypr", 3 + 3 + 1),
+        ("cartesian_wristframe_6d", 3 + 6 + 1),
+        ("cartesian_wristframe_ypr", 3 + 3 + 1),
+    ],
+)
+def test_every_mode_is_as_wide_as_what_its_arms_say(mode: str, an_arm: int) -> None:
+    assert EVA.mode(mode).actions.width == EVA.mode(mode).state.width == 2 * an_arm
+    for side in SIDES:
+        alone = build_eva(f"eva_{side}_arm", (side,))
+        assert alone.mode(mode).actions.width == an_arm
+        assert alone.cameras == ("front_1", f"{side}_wrist")
+        assert set(alone.camera_poses or {}) == {side}
 
 
 def test_a_chunk_spans_45_rows_at_30_hertz_and_89_at_60() -> None:
@@ -31,7 +51,7 @@ def test_a_known_point_of_the_left_base_lands_on_its_pixel() -> None:
 
 def test_the_camera_poses_are_rigid() -> None:
     assert EVA.camera_poses is not None
-    for arm in ARMS:
+    for arm in EVA.sides:
         rotation = EVA.camera_poses[arm][:3, :3]
         np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-6)
         assert np.linalg.det(rotation) > 0

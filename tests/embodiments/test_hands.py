@@ -1,6 +1,10 @@
+import pytest
+
 from robotrain.embodiments.hands import KEYPOINT_NAMES, NUM_KEYPOINTS, build_human
+from robotrain.embodiments.sides import SIDES
 
 HUMAN = build_human()
+LEFT = build_human("human_left_arm", ("left",))
 
 
 def test_keypoints_mode_has_144_columns_of_wrist_and_21_points_a_hand() -> None:
@@ -17,6 +21,33 @@ def test_actions_stand_in_the_wrist_and_the_state_in_the_camera() -> None:
         assert set(frames.values()) == {f"{hand}_wrist"}
         assert layouts.state.field(f"{hand}.xyz").frame == "camera"
         assert layouts.state.field(f"{hand}.keypoints").frame == f"{hand}_wrist"
+
+
+@pytest.mark.parametrize(
+    ("mode", "a_hand"),
+    [
+        ("keypoints_wristframe_6d", 3 + 6 + 21 * 3),
+        ("keypoints_headframe_6d", 3 + 6 + 21 * 3),
+        ("keypoints_wristframe_ypr", 3 + 3 + 21 * 3),
+        ("keypoints_headframe_ypr", 3 + 3 + 21 * 3),
+        ("cartesian_6d", 3 + 6),
+        ("cartesian_ypr", 3 + 3),
+        ("cartesian_wristframe_6d", 3 + 6),
+        ("cartesian_wristframe_ypr", 3 + 3),
+    ],
+)
+def test_every_mode_is_as_wide_as_what_its_hands_say(mode: str, a_hand: int) -> None:
+    for body, hands in ((HUMAN, 2), (LEFT, 1)):
+        layouts = body.mode(mode)
+        assert layouts.actions.width == layouts.state.width == hands * a_hand
+    assert set(HUMAN.modes) == set(LEFT.modes)
+
+
+def test_one_hand_is_the_half_of_two() -> None:
+    for mode, layouts in HUMAN.modes.items():
+        halves = [build_human(f"human_{side}_arm", (side,)).mode(mode) for side in SIDES]
+        assert sum((half.actions.fields for half in halves), ()) == layouts.actions.fields
+        assert sum((half.state.fields for half in halves), ()) == layouts.state.fields
 
 
 def test_palms_mode_has_18_columns() -> None:

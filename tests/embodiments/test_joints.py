@@ -22,6 +22,13 @@ def test_a_robot_is_built_from_its_own_description() -> None:
     assert robot.cameras == ("front_1", "top")
 
 
+def test_a_front_camera_comes_first_whatever_the_others_are_called() -> None:
+    cameras = ("cam_left_wrist", "cam_front", "front_1", "a_top")
+    features = {f"images.{camera}": {} for camera in cameras}
+    robot = embodiment_of("toy_arm", {**ATTRIBUTES, "features": features})
+    assert robot.cameras == ("front_1", "cam_front", "a_top", "cam_left_wrist")
+
+
 def test_a_robot_without_a_description_is_unknown() -> None:
     with pytest.raises(UnknownNameError, match=r"'toy_arm'.*no attribute 'fields'"):
         embodiment_of("toy_arm", {})

@@ -377,7 +377,6 @@ class TestOneArm:
         assert episode.prompt(0) == "reach for it"
         found = {(finding.severity, finding.code) for finding in validate_episode(path, deep=True)}
         assert {told for told in found if told[0] != "off"} == {
-            ("warning", "unsupported-embodiment"),
             ("warning", "no-features"),
         }
 

@@ -222,3 +222,14 @@ def test_chunks_of_another_layout_are_refused_by_naming_it() -> None:
 def test_every_metric_has_a_name_of_its_own() -> None:
     names = [metric.name for metric in METRICS]
     assert len(set(names)) == len(names)
+
+
+def test_angles_on_either_side_of_pi_are_as_near_as_they_are() -> None:
+    """#616: 3.1 and -3.1 rad are 0.083 rad apart, in every metric."""
+    layout = Layout((Field("left.ypr", "ypr", 3, "camera", "rad"),))
+    truth, predicted = np.zeros((1, 2, 3)), np.zeros((1, 2, 3))
+    truth[..., 0], predicted[..., 0] = 3.1, -3.1
+    apart = 2 * (np.pi - 3.1)
+    found = measure(predicted, truth, real(1, 2), layout)
+    assert found["rotation_error"].mean() == pytest.approx(np.rad2deg(apart))
+    assert found["paired_mse"].mean() == pytest.approx(apart**2 / 3)

@@ -10,7 +10,7 @@ import numpy as np
 from robotrain.embodiments.catalog import available, embodiment_of
 from robotrain.embodiments.embodiment import Embodiment
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.schema import HEAD_POSE, SIDES, Side, is_keypoints, is_observed, is_pose, obs_ee_pose
+from robotrain.episodes.schema import HEAD_POSE, Side, is_keypoints, is_observed, is_pose, obs_ee_pose
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.episodes.validation.scans.mirrored import check_mirrored
 from robotrain.episodes.validation.scans.poses import sound_rotations
@@ -57,7 +57,7 @@ def _check_in_picture(episode: Episode, tracks: Mapping[str, Track], cameras: Se
         return
     try:
         intrinsics = episode.intrinsics(camera)
-        points = {side: _points_in_camera(episode, embodiment, tracks, side) for side in SIDES}
+        points = {side: _points_in_camera(episode, embodiment, tracks, side) for side in embodiment.sides}
     except EpisodeError:
         return  # a picture or a calibration that cannot be read: other checks tell of it
     if intrinsics is None:
@@ -65,7 +65,7 @@ def _check_in_picture(episode: Episode, tracks: Mapping[str, Track], cameras: Se
     seen = {side: project(places, intrinsics)[1] for side, (_, places) in points.items()}
     num, num_seen = sum(map(len, seen.values())), sum(int(each.sum()) for each in seen.values())
     if num and num_seen < _MIN_SEEN_SHARE * num:
-        side: Side = min(SIDES, key=lambda side: seen[side].mean() if len(seen[side]) else 2.0)
+        side: Side = min(embodiment.sides, key=lambda side: seen[side].mean() if len(seen[side]) else 2.0)
         first = int(points[side][0][np.argmin(seen[side])])
         text = (
             f"{num - num_seen} of {num} places of hands or tools lie outside the picture of {camera} "
