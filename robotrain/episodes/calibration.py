@@ -49,7 +49,16 @@ _BODIES = ("human_", "eva_")
 _LENS_KEYS = ("k1", "k2", "p1", "p2", "k3", "k4")
 
 # What reading an attribute of another form than expected raises.
-_UNREADABLE = (GeometryError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+_UNREADABLE = (
+    GeometryError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The only place that spells an array's name or an attribute's, but for those by w
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -60,6 +61,13 @@ MISSING_VALUE = 1e8
 
 ROWS = 100
 """Arrays are padded to a multiple of so many rows, and stored in inner chunks of so many."""
+
+MAX_FRAMES = 10_000_000
+"""Of one episode; one that claims more is broken: 92 hours at 30 frames a second."""
+_MAX_FPS = 100_000
+_LARGEST = 10**15
+"""No count, rate or time is larger."""
+_EXACT = re.compile(r"\s*[+-]?\d{1,15}(\.\d{0,30}|/\d{1,15})?\s*")
 
 _VENDORS = {
     "aria_": "human_",
@@ -264,11 +272,14 @@ def read_metadata(folder: Path, episode: str) -> dict[str, Any]:
     """
     file = folder / METADATA
     try:
-        metadata = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        raise EpisodeError(episode, f"the file '{file.name}' is missing from '{folder}': no Zarr v3 data.") from None
-    except (ValueError, OSError) as problem:  # broken JSON and broken UTF-8 are ValueErrors
+        content = file.read_bytes() if file.is_file() else None  # a pipe would be waited for
+        metadata = None if content is None else json.loads(content)
+        if content is not None and b"\\u" in content:
+            json.dumps(metadata, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
+    except (ValueError, OSError, RecursionError) as problem:  # broken JSON and broken UTF-8 are ValueErrors
         raise EpisodeError(episode, f"'{file}' cannot be read as JSON: {problem}.") from None
+    if content is None:
+        raise EpisodeError(episode, f"the file '{file.name}' is missing from '{folder}': no Zarr v3 data.")
     if not isinstance(metadata, dict) or metadata.get("zarr_format") != 3:
         raise EpisodeError(episode, f"'{file}' holds no Zarr v3 metadata.")
     return metadata
@@ -302,6 +313,9 @@ def read_num_frames(path: Path, attributes: Mapping[str, Any]) -> int:
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not whole or value < 1:
         raise EpisodeError(hash_of(path), f"the attribute '{TOTAL_FRAMES}' is {value!r}, not a positive whole number.")
+    if value > MAX_FRAMES:
+        text = f"the attribute '{TOTAL_FRAMES}' is above {MAX_FRAMES:,}: no episode is so long."
+        raise EpisodeError(hash_of(path), text)
     return int(value)
 
 
@@ -315,12 +329,31 @@ def read_fps(path: Path, attributes: Mapping[str, Any]) -> Fraction:
     if value is None:
         raise EpisodeError(hash_of(path), f"the attribute '{FPS}' is missing, so its seconds are unknown.")
     try:
-        rate = Fraction(value).limit_denominator(1001) if not isinstance(value, bool) else Fraction(0)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        rate = exact_number(value).limit_denominator(1001)
+    except ValueError:
         rate = Fraction(0)
-    if rate <= 0:
+    if not 0 < rate <= _MAX_FPS:
         raise EpisodeError(hash_of(path), f"the attribute '{FPS}' is {value!r}, not a positive number.")
     return rate
+
+
+def exact_number(value: Any) -> Fraction:
+    """Return a number of a file's attributes, or a text that spells one, exactly: "30000/1001" is no 29.97.
+
+    Raises:
+        ValueError: when it is none, or larger than anything that is counted or measured here.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("no number")
+    if isinstance(value, str) and not _EXACT.fullmatch(value):  # "1e999999999" has more digits than memory holds
+        raise ValueError("no number")
+    try:
+        number = Fraction(value)
+    except (OverflowError, ZeroDivisionError):
+        raise ValueError("no number") from None
+    if abs(number) > _LARGEST:
+        raise ValueError("too large")
+    return number
 
 
 def read_embodiment(path: Path, attributes: Mapping[str, Any]) -> str:

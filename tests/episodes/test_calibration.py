@@ -65,6 +65,8 @@ def test_what_is_told_without_a_name_is_not_taken_for_a_wrist_camera() -> None:
         {"intrinsics": "{not json"},
         {"intrinsics": [1, 2, 3]},
         {"intrinsics": 7},
+        {"intrinsics": {"front_1": {"fx": 10**400, "fy": 1, "cx": 1, "cy": 1}}},
+        {"intrinsics": "[" * 100_000},
         {"intrinsics": {"front_1": [[1, 2], [3, 4]]}},
         {"intrinsics": {"front_1": "K"}},
         {"intrinsics": NERF | {"fl_x": -1}},

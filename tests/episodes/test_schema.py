@@ -1,4 +1,5 @@
 import json
+import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,13 @@ def test_rates_are_exact_fractions(tmp_path: Path, stored: Any, fps: Fraction) -
         ("total_frames", True, "not a positive whole number"),
         ("total_frames", "7", "not a positive whole number"),
         ("total_frames", float("nan"), "not a positive whole number"),
+        ("total_frames", 10**7 + 1, "above 10,000,000: no episode is so long"),
+        ("total_frames", 1e300, "above 10,000,000"),
+        ("total_frames", 10**400, "above 10,000,000"),
         ("fps", None, "'fps' is missing"),
+        ("fps", 10**400, "not a positive number"),
+        ("fps", "1e999999999", "not a positive number"),
+        ("fps", "1/0", "not a positive number"),
         ("fps", 0, "not a positive number"),
         ("fps", True, "not a positive number"),
         ("fps", float("inf"), "not a positive number"),
@@ -142,7 +149,10 @@ def test_what_must_be_said_and_is_not_is_refused_by_name(
         read_facts(path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"zarr_format": 2}', "\xff\xfe"])
+DEEP, HALF = "[" * 100_000, '{"zarr_format": 3, "node_type": "group", "attributes": {"embodiment": "\\ud800"}}'
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"zarr_format": 2}', "\xff\xfe", DEEP, HALF])
 def test_broken_metadata_are_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "e"
     path.mkdir()
@@ -161,6 +171,10 @@ def test_an_array_or_an_empty_folder_or_nothing_is_no_episode(tmp_path: Path) ->
         read_facts(tmp_path / "empty")
     with pytest.raises(MissingPathError):
         read_facts(tmp_path / "nothing")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "zarr.json")
+    with pytest.raises(EpisodeError, match="missing"):
+        read_facts(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(

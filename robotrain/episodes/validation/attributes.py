@@ -18,6 +18,7 @@ from robotrain.episodes.schema import (
     SCHEMA_VERSION,
     STRUCTURAL_SAMPLE,
     canonical_embodiment,
+    exact_number,
     hash_of,
     read_embodiment,
     read_fps,
@@ -98,8 +99,8 @@ def _check_seconds(path: Path, attributes: Mapping[str, Any]) -> Iterator[Findin
     if told is None:
         return
     try:
-        stated = Fraction(told)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        stated = exact_number(told)
+    except ValueError:
         text = f"The attribute '{DURATION}' is {told!r}, no number of seconds."
         yield build_finding("duration-mismatch", hash_of(path), text)
         return

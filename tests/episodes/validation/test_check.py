@@ -168,6 +168,12 @@ def test_each_defect_is_found_under_its_codes_and_under_no_other(eva: Path, name
     assert codes(eva) == expected
 
 
+@pytest.mark.parametrize("duration", [10**400, "1e999999999", float("nan"), [1], True])
+def test_a_duration_that_is_none_is_told_and_not_worked_out(eva: Path, duration: Any) -> None:
+    edit(eva, duration=duration)
+    assert codes(eva) == ["duration-mismatch"]
+
+
 def test_a_finding_names_array_and_frame(eva: Path) -> None:
     set_rows(eva, "images.front_1", slice(7, 8), b"")
     set_rows(eva, "left.obs_gripper", slice(3, 5), np.nan)
