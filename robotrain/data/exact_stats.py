@@ -76,7 +76,7 @@ class _Table:
             if size > most:
                 needed = 4 * size * self.num_rows / 2**30
                 raise StatsError(
-                    f"The numbers of one column take {needed:.3g} GiB, and data.stats.memory_gib allows {memory_gib:g}."
+                    f"One column of numbers takes {needed:.3g} GiB, and data.stats.memory_gib allows {memory_gib:g}."
                 )
             if not portions or group.stop - portions[-1][0].start > most:
                 portions.append([])

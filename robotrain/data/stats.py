@@ -20,6 +20,8 @@ MIN_SPREAD = 1e-4
 NEARLY_CONSTANT = 1e-3
 """A spread below this (1 mm, 0.06 degrees) says little: a column is constant too when it is also less than this share
 of where the column stands, and its quantiles say nothing when the standard deviation exceeds them."""
+MEMORY_GIB = 4.0
+"""Half of a laptop's memory, and room for 70,000 frames of the widest chunks (100 steps of 144) in one pass."""
 
 StatsMode = Literal["quantile", "minmax", "zscore"]
 

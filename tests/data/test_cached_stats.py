@@ -109,6 +109,14 @@ def test_the_sources_that_make_the_numbers_are_all_there() -> None:
     package = Path(cached_stats.__file__).parent.parent
     assert all((package / source).exists() for source in SOURCES)
     assert source_digest(SOURCES[1:]) != source_digest(SOURCES)
+    code = "import sys, robotrain.data.exact_stats; print(*(name for name in sys.modules if name.count('robotrain.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    files = {f"{name.removeprefix('robotrain.').replace('.', '/')}.py" for name in loaded} - {
+        f"{folder}.py" for folder in ("data", "episodes", "geometry", "embodiments")
+    }
+    beside = {f"{name}.py" for name in ("console", "errors", "files", "processes")}  # they move numbers, and make none
+    beside |= {f"episodes/{name}.py" for name in ("jpegs", "pictures", "spans")}
+    assert not {file for file in files - beside if not any(file.startswith(source) for source in SOURCES)}
 
 
 @pytest.mark.parametrize("content", ["{", '{"stats": {"schema_version": 99}}', '{"key": 1}'])

@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robotrain.data import exact_stats
 from robotrain.data.exact_stats import compute_stats, nearest_filled
+from robotrain.data.shared_columns import share_columns
 from robotrain.data.stats import Columns
 from robotrain.embodiments.displacement import displacement_from_chunk
-from robotrain.episodes.reader import open_episode
-from robotrain.errors import StatsError
+from robotrain.episodes.reader import Episode, open_episode
+from robotrain.errors import EpisodeError, StatsError
+from robotrain.files import canonical_json
 from robotrain.geometry.rotations import matrix_from_rot6d, mean_rotation, rot6d_from_matrix
 from tests.data.numpys import assert_columns, expected_columns, pipeline_of, stats_of_joints
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode, write_joints, write_numbers
@@ -114,3 +117,72 @@ def test_statistics_of_real_hands_are_finite_and_in_range(real_data: Path) -> No
             for field in fields(Columns):
                 assert np.abs(getattr(columns, field.name)).max() < 10
         assert stats.num_masked > 0
+
+
+def hidden_hands(folder: Path) -> list[Episode]:
+    """Return three episodes of hands of different lengths, one of which is not always seen."""
+    paths = (
+        make_human_episode(folder / "e0.zarr", 50),
+        make_human_episode(folder / "e1.zarr", 23, seed=1, missing={"left": range(5, 9)}),
+        make_human_episode(folder / "e2.zarr", 40, seed=2, missing={"right": range(30)}),
+    )
+    return [open_episode(path) for path in paths]
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path, pool: bool) -> None:
+    episodes = hidden_hands(tmp_path)
+    pipeline = pipeline_of(episodes[0], 9, mode="cartesian_6d")
+    told = [
+        canonical_json(compute_stats(order, pipeline, pool_horizon=pool, num_processes=num).to_plain())
+        for order, num in ((episodes, 1), (episodes[::-1], 2), (episodes, 3))
+    ]
+    assert told[0] == told[1] == told[2]
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_little_memory_takes_more_passes_and_gives_the_same_bytes(
+    tmp_path: Path, pool: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episodes = hidden_hands(tmp_path)
+    pipeline = pipeline_of(episodes[0], 9, mode="cartesian_6d")
+    whole = compute_stats(episodes, pipeline, pool_horizon=pool)
+    assert "passes" not in capsys.readouterr().err
+    shared: list[int] = []
+    share = exact_stats.share_columns
+    monkeypatch.setattr(
+        exact_stats, "share_columns", lambda columns, rows: shared.append(4 * columns * rows) or share(columns, rows)
+    )
+    for num_columns in (77, 9):
+        allowed = 4 * 113 * num_columns / 2**30
+        again = compute_stats(episodes, pipeline, pool_horizon=pool, memory_gib=allowed)
+        assert canonical_json(again.to_plain()) == canonical_json(whole.to_plain())
+        assert "passes over the episodes" in " ".join(capsys.readouterr().err.split())
+        assert shared[-1] <= allowed * 2**30
+
+
+def test_memory_that_holds_no_column_is_refused_in_a_line(tmp_path: Path) -> None:
+    episodes = hidden_hands(tmp_path)
+    with pytest.raises(StatsError, match=r"One column of numbers takes .*memory_gib allows 1e-09"):
+        compute_stats(episodes, pipeline_of(episodes[0], 9), memory_gib=1e-9)
+
+
+def test_what_a_process_finds_wrong_is_told_by_name(tmp_path: Path) -> None:
+    values = np.zeros((20, 2), np.float32)
+    good = open_episode(write_joints(tmp_path / "a.zarr", values))
+    short = open_episode(write_joints(tmp_path / "b.zarr", values))
+    (short.facts.path / "cmd_joints" / "c" / "0" / "0").unlink()
+    with pytest.raises(EpisodeError, match=r"Episode 'b', array 'cmd_joints': the file .* is missing"):
+        compute_stats([good, short], pipeline_of(good, 2), num_processes=2)
+
+
+def test_columns_are_sorted_where_they_lie_and_rows_that_do_not_count_are_left_out() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(4, 70_001)).astype(np.float32)
+    values[rng.random(values.shape) < 0.3] = np.nan
+    with share_columns(4, 70_001) as shared:
+        shared.values[...] = values
+        np.testing.assert_array_equal(shared.sort(slice(1, 3)), np.sort(values[1:3][~np.isnan(values[1:3])]))
+        np.testing.assert_array_equal(shared.values[[0, 3]], values[[0, 3]])
+        shared.values[0] = np.nan
+        assert len(shared.sort(slice(0, 1))) == 0
