@@ -32,7 +32,7 @@ from robotrain.episodes.schema import (
     read_facts,
 )
 from robotrain.episodes.shards import ElementReader, read_rows
-from robotrain.episodes.storage import BYTES, StoredArray, missing_chunk_files, read_stored_array
+from robotrain.episodes.storage import BYTES, StoredArray, missing_chunk_files, missing_words, read_stored_array
 from robotrain.errors import EpisodeError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
 
@@ -243,7 +243,7 @@ class Episode:
             if num == 0:
                 return (), None
             if missing := missing_chunk_files(stored, num):
-                return (), f"the file '{missing[0].relative_to(self.facts.path).as_posix()}' is missing or empty."
+                return (), missing_words(missing, self.facts.path)
             with _zarr_errors(self.facts, ANNOTATIONS):
                 elements = _open_array(stored.folder)[:]
             return tuple(_span(element) for element in np.asarray(elements).ravel()), None
@@ -345,9 +345,7 @@ def _read_numbers(facts: EpisodeFacts, array: str) -> np.ndarray:
     if stored.data_type == BYTES:
         raise EpisodeError(facts.hash, "it holds pictures or text, and no numbers.", array=array)
     if missing := missing_chunk_files(stored, facts.num_frames):
-        name = missing[0].relative_to(facts.path).as_posix()
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise EpisodeError(facts.hash, f"the file '{name}'{more} is missing or empty.", array=array)
+        raise EpisodeError(facts.hash, missing_words(missing, facts.path), array=array)
     values = read_rows(stored, facts.num_frames)
     if values is None:
         with _zarr_errors(facts, array):

@@ -6,7 +6,7 @@ a chunk whose file is missing as fill values, without a word, and takes a millis
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,11 @@ BYTES = "variable_length_bytes"
 MAX_FILES = 10_000_000
 """For one array, metadata that promise more are broken: 92 hours of pictures at 30 a second, each in its own file."""
 
+
+MAX_MISSING = 10_000
+"""Missing files of one array that are counted: metadata may promise any number of them."""
+MAX_ELEMENTS = 1_000_000_000
+"""Of one array; metadata that promise more are broken: 44 hours of 200 numbers at 30 a second."""
 
 _NUMBERS = {"bool": bool} | dict.fromkeys((f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), int)
 _NUMBERS |= dict.fromkeys(("float16", "float32", "float64"), float)
@@ -122,12 +127,22 @@ def read_stored_array(path: Path, array: str) -> StoredArray:
     if stored.num_files > MAX_FILES:
         text = f"its metadata promise {stored.num_files} files, in chunks of shape {chunk_shape} of {shape}."
         raise EpisodeError(hash_of(path), text, array=array)
+    if prod(shape) > MAX_ELEMENTS:
+        raise EpisodeError(hash_of(path), f"its metadata promise {prod(shape)} elements, shape {shape}.", array=array)
     return stored
 
 
 def missing_chunk_files(stored: StoredArray, num_rows: int) -> tuple[Path, ...]:
-    """Return the files of the first rows that are not there, or are empty."""
-    return tuple(file for file in stored.chunk_files(num_rows) if not file.is_file() or file.stat().st_size == 0)
+    """Return the files of the first rows that are not there, or are empty: the first `MAX_MISSING` of them."""
+    lost = (file for file in stored.chunk_files(num_rows) if not file.is_file() or file.stat().st_size == 0)
+    return tuple(islice(lost, MAX_MISSING))
+
+
+def missing_words(missing: Sequence[Path], path: Path) -> str:
+    """Return which files of an episode are missing: "the file 'a/c/0' and 3 more is missing or empty."."""
+    least = "at least " if len(missing) == MAX_MISSING else ""
+    more = f" and {least}{len(missing) - 1:,} more" if len(missing) > 1 else ""
+    return f"the file '{missing[0].relative_to(path).as_posix()}'{more} is missing or empty."
 
 
 def _usual_encoding(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from robotrain.episodes.storage import missing_chunk_files, read_stored_array
+from robotrain.episodes.storage import MAX_MISSING, missing_chunk_files, missing_words, read_stored_array
 from robotrain.errors import EpisodeError
 from tests.factories import make_eva_episode
 
@@ -78,6 +78,15 @@ def test_lost_and_empty_files_are_missed(tmp_path: Path) -> None:
     assert missing_chunk_files(stored, 3) == (file,)
     file.unlink()
     assert missing_chunk_files(stored, 3) == (file,)
+    assert missing_words((file,), path) == "the file 'left.obs_ee_pose/c/0/0' is missing or empty."
+
+
+def test_of_very_many_files_that_were_never_there_the_first_are_counted(tmp_path: Path) -> None:
+    grid = {"name": "regular", "configuration": {"chunk_shape": [1, 1]}}
+    stored = read_stored_array(write_array(tmp_path, shape=[1_000_000, 9], chunk_grid=grid), "a")
+    missing = missing_chunk_files(stored, 1_000_000)
+    assert len(missing) == MAX_MISSING
+    assert missing_words(missing, tmp_path) == "the file 'a/c/0/0' and at least 9,999 more is missing or empty."
 
 
 @pytest.mark.parametrize(
@@ -96,6 +105,7 @@ def test_lost_and_empty_files_are_missed(tmp_path: Path) -> None:
         {"shape": [-1, 7]},
         {"shape": [250.0, 7]},
         {"shape": [250, 10**15]},
+        {"shape": [250, 10**8], "chunk_grid": {"configuration": {"chunk_shape": [250, 10**8]}}},
         {"data_type": 3},
     ],
 )

@@ -31,7 +31,7 @@ from robotrain.episodes.schema import (
     read_embodiment,
     sides_of,
 )
-from robotrain.episodes.storage import StoredArray, missing_chunk_files, read_stored_array
+from robotrain.episodes.storage import StoredArray, missing_chunk_files, missing_words, read_stored_array
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.errors import EpisodeError, LayoutError, UnknownNameError, listing, nearest
 
@@ -162,11 +162,9 @@ def _check_files(path: Path, array: str, stored: StoredArray, num_rows: int) -> 
     missing = missing_chunk_files(stored, num_rows)
     if not missing:
         return
-    first = missing[0].relative_to(path).as_posix()
     if {child.name for child in stored.folder.iterdir()} == {METADATA}:
+        first = missing[0].relative_to(path).as_posix()
         text = f"Nothing of it was ever written or all was lost, such as '{first}'."
         yield build_finding("missing-or-all-fill", hash_of(path), text, array=array)
         return
-    more = f", and {len(missing) - 1} more," if len(missing) > 1 else ""
-    text = f"The file '{first}'{more} is missing or empty."
-    yield build_finding("missing-shard", hash_of(path), text, array=array)
+    yield build_finding("missing-shard", hash_of(path), missing_words(missing, path), array=array)
