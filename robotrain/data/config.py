@@ -32,6 +32,10 @@ class DataConfig:
     """Which transforms make actions of the stored arrays; None takes the embodiment's default."""
     seconds: float | None = None
     """Time that an action chunk spans; None takes the mode's own."""
+    mend_left_wrist: bool = False
+    """True turns the left wrists of Mecka's older converter by 180 degrees about their own z axis, which mends them
+    (finding mirrored-left-wrist). Refused for other vendors and for episodes whose keypoints show that they are sound.
+    """
     cameras: tuple[str, ...] | None = None
     """Cameras that the policy sees; None takes all of the embodiment's."""
     stats: StatsConfig = field(default_factory=StatsConfig)

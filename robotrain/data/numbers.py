@@ -11,6 +11,7 @@ import numpy as np
 
 from robotrain.data.sources import Plan, choose_array
 from robotrain.embodiments.embodiment import Embodiment
+from robotrain.episodes.left_wrist import is_mecka, judge_left_wrist, mend_left_wrist
 from robotrain.episodes.schema import missing_rows
 from robotrain.errors import EpisodeError
 from robotrain.geometry.poses import invert, transform_from_pose
@@ -69,6 +70,8 @@ class RowReader:
     episode: str
     numbers: Callable[[str], np.ndarray]
     """Gives an array's stored rows (T, width)."""
+    mended: tuple[str, ...] = ()
+    """Arrays of left wrists that are mended as they are read."""
     _done: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def read(self, array: str, *, pose: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -82,6 +85,8 @@ class RowReader:
             present = ~missing_rows(array, values)
             if pose:
                 self._check_quaternions(array, values, present)
+            if array in self.mended:
+                values = mend_left_wrist(values)
             empty = np.array(IDENTITY_POSE) if pose else np.zeros(values.shape[-1])
             self._done[array] = fill_missing(values, present, empty), present
         return self._done[array]
@@ -126,9 +131,11 @@ def load_numbers(plan: Plan, embodiment: Embodiment, episode: "Episode", rows: i
         rows: stored rows that a chunk spans, n.
 
     Raises:
-        EpisodeError: when an array is missing or a pose is none.
+        EpisodeError: when an array is missing or a pose is none, or a left wrist to mend needs no mending.
     """
-    reader = RowReader(episode.hash, episode.numbers)
+    if plan.mended:
+        _check_mirrored(plan, episode)
+    reader = RowReader(episode.hash, episode.numbers, plan.mended)
     poses = {frame.arm: episode.camera_pose(frame.arm) for frame in plan.frames if frame.arm}
     now = read_now(plan, embodiment, reader, tuple(episode.arrays), poses)
     actions: dict[str, np.ndarray] = {}
@@ -150,6 +157,18 @@ def load_numbers(plan: Plan, embodiment: Embodiment, episode: "Episode", rows: i
         anchor_present=anchor_present,
         now=now,
     )
+
+
+def _check_mirrored(plan: Plan, episode: "Episode") -> None:
+    """Refuse to mend a left wrist that is of another vendor, or that its own keypoints show to be sound."""
+    stored = episode.facts.stored_embodiment
+    if not is_mecka(stored):
+        problem = f"data.mend_left_wrist is for hands of Mecka, and this episode is of '{stored}'."
+        raise EpisodeError(episode.hash, problem)
+    for array in plan.mended:
+        if judge_left_wrist(episode, array) == "sound":
+            problem = "its keypoints show that the left wrist is mended already: leave data.mend_left_wrist out."
+            raise EpisodeError(episode.hash, problem, array=array)
 
 
 def read_now(

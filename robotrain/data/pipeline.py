@@ -21,6 +21,7 @@ from robotrain.data.transforms import Sample
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.embodiment import Embodiment, ModeLayouts, PolicyInterface
 from robotrain.embodiments.layout import Layout
+from robotrain.episodes.left_wrist import mend_left_wrist
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import ConfigError, EpisodeError, LayoutError
 from robotrain.geometry.resample import resample_mask
@@ -187,7 +188,7 @@ class Pipeline:
             EpisodeError: when an array is missing or a pose is none.
         """
         rows = {name: np.atleast_2d(np.asarray(value, np.float64)) for name, value in arrays.items()}
-        reader = RowReader("observation", rows.__getitem__)
+        reader = RowReader("observation", rows.__getitem__, self.plan.mended)
         now = read_now(self.plan, self.embodiment, reader, tuple(rows), camera_poses or {})
         targets = {source.part: source.actions[0] for source in self.plan.sources}
         num = len(next(iter(now.state.values())))
@@ -228,7 +229,8 @@ class Pipeline:
         sample = Sample(actions=fields, state={}, frames=window.frames)
         for transform in reversed(self.plan.transforms):
             sample = transform.decode(sample)
-        return {window.action_arrays[part]: value for part, value in sample.actions.items()}
+        decoded = {window.action_arrays[part]: value for part, value in sample.actions.items()}
+        return decoded | {array: _unmended(decoded[array]) for array in self.plan.mended}
 
     def _run(self, window: Window, actions: Mapping[str, np.ndarray]) -> Sample:
         sample = Sample(actions=actions, state=window.state, frames=window.frames)
@@ -268,6 +270,12 @@ def join_windows(windows: Sequence[Window]) -> Window:
     )
 
 
+def _unmended(poses: np.ndarray) -> np.ndarray:
+    """Return poses (..., 7) as they would have been stored, qw >= 0: mending twice gives the rotation back."""
+    stored = mend_left_wrist(poses)
+    return np.concatenate([stored[..., :3], np.where(stored[..., 3:4] < 0, -1.0, 1.0) * stored[..., 3:]], axis=-1)
+
+
 def _joined(layout: Layout, parts: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the array (..., D) float32 of named parts in one copy."""
     values = np.empty((*parts[layout.names[0]].shape[:-1], layout.width), np.float32)
@@ -285,7 +293,12 @@ def _rows_around(numbers: EpisodeNumbers, frames: np.ndarray) -> tuple[np.ndarra
 
 
 def build_pipeline(
-    embodiment: Embodiment, *, mode: str | None = None, horizon: int, seconds: float | None = None
+    embodiment: Embodiment,
+    *,
+    mode: str | None = None,
+    horizon: int,
+    seconds: float | None = None,
+    mend_left_wrist: bool = False,
 ) -> Pipeline:
     """Build the pipeline of an embodiment.
 
@@ -294,10 +307,11 @@ def build_pipeline(
         mode: which transforms; None takes the embodiment's default.
         horizon: H, steps of a chunk.
         seconds: time that a chunk spans; None takes the mode's own.
+        mend_left_wrist: True turns back the left hand's rotation that Mecka's older converter mirrored twice.
 
     Raises:
         UnknownNameError: when the embodiment has no such mode.
-        ConfigError: when the horizon or the time is not positive.
+        ConfigError: when the horizon or the time is not positive, or there is no left hand to mend.
     """
     layouts = embodiment.mode(mode)
     chosen, spans = mode or embodiment.default_mode, layouts.seconds if seconds is None else seconds
@@ -305,4 +319,5 @@ def build_pipeline(
         raise ConfigError(f"The horizon must be at least 1 step, found {horizon}.")
     if not spans > 0:
         raise ConfigError(f"The time that a chunk spans must be above 0 s, found {spans}.")
-    return Pipeline(embodiment, chosen, horizon, spans, build_plan(embodiment, chosen, horizon))
+    plan = build_plan(embodiment, chosen, horizon, mend_left_wrist=mend_left_wrist)
+    return Pipeline(embodiment, chosen, horizon, spans, plan)

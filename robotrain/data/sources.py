@@ -12,7 +12,7 @@ from robotrain.embodiments.modes import JOINTS, MODE_RULES, MODES
 from robotrain.embodiments.sides import Side
 from robotrain.embodiments.spelling import RotationKind
 from robotrain.episodes import schema
-from robotrain.errors import EpisodeError, UnknownNameError
+from robotrain.errors import ConfigError, EpisodeError, UnknownNameError
 
 PartKind = Literal["pose", "points", "numbers"]
 
@@ -50,6 +50,8 @@ class Plan:
     sources: tuple[Source, ...]
     frames: tuple[FrameSource, ...]
     transforms: tuple[Transform, ...]
+    mended: tuple[str, ...] = ()
+    """Arrays of left wrists that were mirrored twice and are mended as they are read (`episodes/left_wrist.py`)."""
 
     def recipe(self) -> dict[str, Any]:
         """Return plain data that tells this plan from any other."""
@@ -57,16 +59,26 @@ class Plan:
             "sources": [asdict(source) for source in self.sources],
             "frames": [asdict(frame) for frame in self.frames],
             "transforms": [transform.recipe() for transform in self.transforms],
+            "mended": list(self.mended),
         }
 
 
-def build_plan(embodiment: Embodiment, mode: str, horizon: int) -> Plan:
+def build_plan(embodiment: Embodiment, mode: str, horizon: int, *, mend_left_wrist: bool = False) -> Plan:
     """Build the plan of one embodiment and mode.
+
+    Args:
+        embodiment: the body.
+        mode: one of its modes.
+        horizon: H, steps of a chunk.
+        mend_left_wrist: True turns the left hand's stored rotation by 180 degrees about its own z axis.
 
     Raises:
         UnknownNameError: when the embodiment has no such mode.
+        ConfigError: when there is no left hand to mend.
     """
     layouts = embodiment.mode(mode)
+    if mend_left_wrist and ("left" not in embodiment.sides or embodiment.camera_poses is not None):
+        raise ConfigError(f"mend_left_wrist is for hands; '{embodiment.name}' has no left hand.")
     if mode == JOINTS:
         return _plan_joints(layouts, horizon)
     if mode not in MODE_RULES:
@@ -96,7 +108,8 @@ def build_plan(embodiment: Embodiment, mode: str, horizon: int) -> Plan:
         if is_robot:
             sources.append(_gripper(side))
     transforms = _transforms(tuple(sources), rule.rotation, horizon)
-    return Plan(tuple(sources), tuple(frames.values()), transforms)
+    left = schema.obs_wrist_pose("left") if rule.keypoints else schema.obs_ee_pose("left")
+    return Plan(tuple(sources), tuple(frames.values()), transforms, (left,) if mend_left_wrist else ())
 
 
 _HEAD = FrameSource("camera_from_world", array=schema.HEAD_POSE)

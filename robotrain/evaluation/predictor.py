@@ -61,6 +61,11 @@ class LoadedPolicy:
         return tuple(self.checkpoint.interfaces)
 
     @property
+    def mends_left_wrist(self) -> bool:
+        """Whether the left wrists of the episodes that it was trained on were mended as they were read."""
+        return bool(self.config.get("data", {}).get("mend_left_wrist", False))
+
+    @property
     def interface(self) -> PolicyInterface:
         """The interface of a policy with one embodiment.
 
@@ -100,12 +105,18 @@ class LoadedPolicy:
     def pipeline(self, embodiment: str | None = None) -> Pipeline:
         """Return the pipeline that made the numbers the policy was trained on, built from the checkpoint alone.
 
+        Where the run mended left wrists, so does this: it takes and gives arrays as the run's episodes store them.
+
         Raises:
             CheckpointError: when the policy was not trained for the embodiment.
         """
         interface = self.interface if embodiment is None else self.interface_of(embodiment)
         return build_pipeline(
-            _body(interface), mode=interface.mode, horizon=interface.horizon, seconds=interface.seconds
+            _body(interface),
+            mode=interface.mode,
+            horizon=interface.horizon,
+            seconds=interface.seconds,
+            mend_left_wrist=self.mends_left_wrist,
         )
 
     def check(self, data: PolicyInterface) -> None:

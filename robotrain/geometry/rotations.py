@@ -11,6 +11,8 @@ from robotrain.errors import GeometryError
 
 __all__ = [
     "geodesic_angle",
+    "is_identity",
+    "is_unit",
     "matrix_from_quaternion",
     "matrix_from_rot6d",
     "matrix_from_ypr",
@@ -24,6 +26,7 @@ __all__ = [
 
 _SMALL_ANGLE = 1e-6  # below it sin(t a) / sin(a) equals t to 1e-13
 _SMALLEST_NORM = 1e-12
+_NORM_TOLERANCE = 1e-3  # what float32 and a decimal file leave of a norm of 1
 
 
 def unit_quaternion(quaternion: np.ndarray) -> np.ndarray:
@@ -40,6 +43,19 @@ def unit_quaternion(quaternion: np.ndarray) -> np.ndarray:
         where = f" at row {row}" if row else ""
         raise GeometryError(f"The quaternion{where} is no rotation: {np.array2string(quaternion[row], precision=3)}.")
     return quaternion / norm
+
+
+def is_unit(quaternion: np.ndarray) -> np.ndarray:
+    """Tell which quaternions (..., 4) have norm 1, within a thousandth: (...) bool."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        norm = np.linalg.norm(np.asarray(quaternion, dtype=np.float64), axis=-1)
+        return np.abs(norm - 1.0) <= _NORM_TOLERANCE
+
+
+def is_identity(quaternion: np.ndarray) -> np.ndarray:
+    """Tell which quaternions (..., 4) w x y z are exactly the identity, of either sign: (...) bool."""
+    quaternion = np.asarray(quaternion)
+    return (np.abs(quaternion[..., 0]) == 1.0) & ~np.any(quaternion[..., 1:], axis=-1)
 
 
 def matrix_from_quaternion(quaternion: np.ndarray) -> np.ndarray:

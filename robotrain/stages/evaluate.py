@@ -9,8 +9,10 @@ from robotrain.config import Layer, compose, parse_overrides
 from robotrain.console import say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.dataset import WindowDataset
+from robotrain.episodes.left_wrist import is_mecka
 from robotrain.episodes.records import MANIFEST
 from robotrain.episodes.resolver import Selection, SelectionConfig, resolve_episodes, resolving_once
+from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import CheckpointError, ConfigError, UnknownNameError
 from robotrain.evaluation.baselines import compute_baselines
 from robotrain.evaluation.predictor import LoadedPolicy, load_policy, predict_keys
@@ -142,6 +144,7 @@ def _subject(
     loaded.check(inputs.interface)
     if config.data is not None:
         _warn_of_leak(loaded, [each.hash for each in facts], name)
+        _warn_of_wrists(loaded, data, facts)
     return name, WindowDataset(facts, inputs.pipeline, wanted.cameras), data
 
 
@@ -182,6 +185,13 @@ def _warn_of_leak(loaded: LoadedPolicy, hashes: Sequence[str], name: str) -> Non
     trained = sorted(set(hashes) & set(loaded.stats.episodes))
     if trained:
         warn(f"{len(trained)} of the {len(hashes)} episodes of '{name}' were trained on; the scores flatter the model")
+
+
+def _warn_of_wrists(loaded: LoadedPolicy, data: DataConfig, facts: Sequence[EpisodeFacts]) -> None:
+    """Tell when a policy's left wrists were mended and these are not, or the other way round."""
+    if loaded.mends_left_wrist != data.mend_left_wrist and any(is_mecka(each.stored_embodiment) for each in facts):
+        ours, theirs = ("mended", "as stored") if loaded.mends_left_wrist else ("as stored", "mended")
+        warn(f"the policy was trained on left wrists {ours}, and those of '{data.name}' are {theirs}: is that meant?")
 
 
 def _evaluate(

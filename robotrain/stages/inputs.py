@@ -137,7 +137,13 @@ def build_inputs(selection: Selection, config: DataConfig, *, horizon: int) -> I
     """
     first = selection.all[0]
     embodiment = embodiment_of(first.embodiment, first.attributes)
-    pipeline = build_pipeline(embodiment, mode=config.mode, horizon=horizon, seconds=config.seconds)
+    pipeline = build_pipeline(
+        embodiment,
+        mode=config.mode,
+        horizon=horizon,
+        seconds=config.seconds,
+        mend_left_wrist=config.mend_left_wrist,
+    )
     for facts in selection.all:
         pipeline.check(facts)
     cameras = config.cameras if config.cameras is not None else _seen_cameras(embodiment.cameras, selection.all)

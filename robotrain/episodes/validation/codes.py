@@ -307,7 +307,7 @@ CODES: dict[str, Code] = {
         "warning",
         "The left hand's rotation in Mecka data is turned by 180 degrees about its z axis against its own keypoints: "
         "a known fault of older converters.",
-        "Convert the recording again with the corrected converter; do not mix both kinds.",
+        "Convert the recording again with the corrected converter, or set data.mend_left_wrist=true; do not mix both.",
     ),
     "blank-picture": Code(
         "warning",

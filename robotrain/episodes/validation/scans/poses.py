@@ -12,9 +12,8 @@ from robotrain.episodes.schema import HEAD_POSE, is_joints, is_keypoints, is_obs
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.episodes.validation.scans.tracks import Track, moving, posed, rate_of, rows_following
 from robotrain.geometry.poses import invert, transform_from_pose, transform_points
-from robotrain.geometry.rotations import geodesic_angle, matrix_from_quaternion
+from robotrain.geometry.rotations import geodesic_angle, is_identity, is_unit, matrix_from_quaternion
 
-_NORM_TOLERANCE = 1e-3
 _MAX_TURN = 45.0  # rad/s
 _MAX_SPEED = 6.0  # m/s
 _MAX_IDENTITY_SHARE = 0.01
@@ -40,18 +39,7 @@ def scan_poses(episode: Episode, tracks: Mapping[str, Track]) -> Iterator[Findin
 
 def sound_rotations(track: Track) -> np.ndarray:
     """Return which rows (T,) bool of poses are data with a quaternion of norm 1."""
-    norms = np.linalg.norm(np.where(track.valid[:, None], track.values[:, 3:], 0.0), axis=-1)
-    return track.valid & (np.abs(norms - 1.0) <= _NORM_TOLERANCE)
-
-
-def identity_share(track: Track) -> float:
-    """Return which share of a pose's valid rows has exactly the identity as its rotation, 0 to 1."""
-    rotations = track.values[track.valid, 3:]
-    return float(np.mean(_is_identity(rotations))) if len(rotations) else 0.0
-
-
-def _is_identity(quaternions: np.ndarray) -> np.ndarray:
-    return (np.abs(quaternions[:, 0]) == 1.0) & ~np.any(quaternions[:, 1:], axis=-1)
+    return track.valid & is_unit(track.values[:, 3:])
 
 
 def _check_norms(episode: Episode, track: Track) -> Iterator[Finding]:
@@ -75,10 +63,11 @@ def _check_flips(episode: Episode, track: Track) -> Iterator[Finding]:
 
 
 def _check_identity(episode: Episode, track: Track) -> Iterator[Finding]:
-    share = identity_share(track)
+    rows = np.flatnonzero(track.valid)
+    identical = is_identity(track.values[rows, 3:])
+    share = float(identical.mean()) if len(rows) else 0.0
     if share > _MAX_IDENTITY_SHARE:
-        rows = np.flatnonzero(track.valid)
-        rows = rows[_is_identity(track.values[rows, 3:])]
+        rows = rows[identical]
         text = (
             f"{len(rows)} of {int(track.valid.sum())} rotations ({share:.1%}) are exactly the identity, "
             f"the first at frame {rows[0]}."
