@@ -37,10 +37,16 @@ def log_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder of caches: ROBOTRAIN_CACHE_DIR, or ``robotrain`` in the user's cache folder."""
+    """Return the folder of caches: ROBOTRAIN_CACHE_DIR, or ``robotrain`` in the user's cache folder.
+
+    A user without a home, as in some containers, has one of the machine's folders for temporary files.
+    """
     if value := os.environ.get("ROBOTRAIN_CACHE_DIR"):
         return Path(value).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "robotrain"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "robotrain"
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"robotrain-{os.getuid()}"
 
 
 def weights_dir() -> Path | None:

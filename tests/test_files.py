@@ -1,4 +1,5 @@
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -75,3 +76,14 @@ def test_the_data_folder_must_be_named_and_must_exist(tmp_path: Path, monkeypatc
         files.data_dir()
     monkeypatch.setenv("ROBOTRAIN_DATA_DIR", str(tmp_path))
     assert files.data_dir() == tmp_path
+
+
+def test_a_user_without_a_home_has_a_cache_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("ROBOTRAIN_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "expanduser", fail)
+    monkeypatch.setattr(files.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert files.cache_dir() == tmp_path / f"robotrain-{os.getuid()}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from robotrain.episodes.schema import METADATA
 from robotrain.errors import MissingPathError
 
 __all__ = ["Fingerprint", "ListedFile", "list_files", "take_fingerprint"]
@@ -55,8 +56,8 @@ def take_fingerprint(folder: Path | str) -> Fingerprint:
 def list_files(folder: Path | str) -> list[ListedFile]:
     """Return every file below a folder, sorted by the bytes of its name.
 
-    A link to a file counts as that file, unless it leads nowhere; a link to a folder
-    is not followed.
+    A link to a file counts as that file, unless it leads nowhere, and so does a link that stands for a whole array; one
+    to any other folder is not followed.
 
     Raises:
         MissingPathError: when there is no such folder.
@@ -70,9 +71,24 @@ def list_files(folder: Path | str) -> list[ListedFile]:
         with os.scandir(place) as children:
             for child in children:
                 name = prefix + child.name
-                if child.is_dir(follow_symlinks=False):
+                if child.is_dir(follow_symlinks=False) or (not prefix and _is_linked_array(child, folder)):
                     open_folders.append((child.path, name + b"/"))
-                elif child.is_file():
+                elif _is_file(child):
                     status = child.stat()
                     found.append(ListedFile(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return sorted(found)
+
+
+def _is_linked_array(child: os.DirEntry[bytes], folder: Path | str) -> bool:
+    """Say whether a link leads to an array that is kept elsewhere; the folder itself would have no end."""
+    if not child.is_symlink():
+        return False
+    target, home = Path(os.fsdecode(os.path.realpath(child.path))), Path(folder).resolve()
+    return (target / METADATA).is_file() and not home.is_relative_to(target)
+
+
+def _is_file(child: os.DirEntry[bytes]) -> bool:
+    try:
+        return child.is_file()
+    except OSError:  # a link to itself
+        return False

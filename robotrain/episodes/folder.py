@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import overload
 
 from robotrain.episodes.schema import METADATA, SUFFIX, hash_of
-from robotrain.errors import MissingPathError, NoEpisodesError
+from robotrain.errors import EpisodeError, MissingPathError, NoEpisodesError
 
 __all__ = ["EpisodePaths", "find_episodes", "twin_hashes"]
 
@@ -48,6 +48,7 @@ def find_episodes(root: Path | str) -> EpisodePaths:
     Raises:
         MissingPathError: when there is no such folder.
         NoEpisodesError: when there is no episode in it.
+        EpisodeError: when a name is no text that could be kept, compared and shown.
     """
     root = Path(root)
     if not root.is_dir():
@@ -56,6 +57,8 @@ def find_episodes(root: Path | str) -> EpisodePaths:
         names = [child.name for child in children if not child.name.startswith(".") and _is_episode(child)]
     if not names:
         raise NoEpisodesError(root, reason="An episode is a folder with a file 'zarr.json', named by its hash.")
+    for path in (str(root.absolute()), *names):
+        _require_text(path)
     return EpisodePaths(root, sorted(names, key=lambda name: (hash_of(name), name)))
 
 
@@ -63,6 +66,14 @@ def twin_hashes(paths: EpisodePaths) -> tuple[str, ...]:
     """Return the hashes that more than one of these folders stands for, with and without ``.zarr``, sorted."""
     with_suffix = {hash_of(name) for name in paths.names if name.endswith(SUFFIX)}
     return tuple(sorted(name for name in paths.names if not name.endswith(SUFFIX) and name in with_suffix))
+
+
+def _require_text(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(name).decode(errors="backslashreplace")
+        raise EpisodeError(shown, "the folder's name is not UTF-8: rename it.") from None
 
 
 def _is_episode(child: os.DirEntry[str]) -> bool:

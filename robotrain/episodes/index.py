@@ -10,6 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,7 @@ from robotrain import console
 from robotrain.cache import cache_file
 from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.fingerprint import Fingerprint, take_fingerprint
-from robotrain.episodes.schema import EpisodeFacts, facts_from, hash_of, list_arrays, read_attributes
+from robotrain.episodes.schema import EpisodeFacts, facts_from, hash_of, list_arrays, read_attributes, read_facts
 from robotrain.errors import EpisodeError
 from robotrain.files import sha256_of_json
 
@@ -36,6 +37,11 @@ _PATIENCE_S = 60
 """How long one process waits for another's write."""
 _LAYOUT = 1
 """Of the tables; another layout is another file."""
+
+_BROKEN = (sqlite3.Error, zlib.error, ValueError)
+"""What a database or its content that is not as it was written raises."""
+_OTHER_LAYOUT = ("no such", "no column", "columns but")
+"""Words by which SQLite says that tables are not those it is asked about."""
 
 T = TypeVar("T")
 
@@ -84,7 +90,10 @@ class Entry:
         """What it says about itself; None where it cannot be read as an episode."""
         if self.problem:
             return None
-        attributes, arrays = json.loads(zlib.decompress(self.told))
+        try:
+            attributes, arrays = json.loads(zlib.decompress(self.told))
+        except _BROKEN:
+            return read_facts(self.path)
         return facts_from(self.path, attributes, tuple(arrays))
 
 
@@ -151,11 +160,8 @@ class Index:
         """Return what was found in these episodes as they are now, by folder, where they were checked."""
         prints = {entry.path.name: entry.fingerprint.value for entry in entries}
         rows = self._select("folder, fingerprint, rules, is_deep, findings", "episode", prints, "rules != ''")
-        return {
-            folder: Found(rules, bool(is_deep), tuple(map(tuple, json.loads(findings))))
-            for folder, fingerprint, rules, is_deep, findings in rows
-            if prints[folder] == fingerprint
-        }
+        now = [row for row in rows if prints[row[0]] == row[1]]
+        return self._try(lambda: {folder: _found(*told) for folder, _, *told in now}, {})
 
     def keep_findings(self, found: Iterable[tuple[Entry, Found]]) -> None:
         """Keep what was found in episodes, unless they have changed in the index meanwhile."""
@@ -170,16 +176,8 @@ class Index:
     def records(self, folders: Iterable[str]) -> dict[str, Record]:
         """Return what was recorded of these episodes, by folder."""
         columns = "folder, digest, num_files, num_bytes, fingerprint, files"
-        return {
-            folder: Record(
-                digest,
-                num_files,
-                num_bytes,
-                fingerprint,
-                {name: (size, sha) for name, (size, sha) in json.loads(zlib.decompress(files)).items()},
-            )
-            for folder, digest, num_files, num_bytes, fingerprint, files in self._select(columns, "record", folders)
-        }
+        rows = self._select(columns, "record", folders)
+        return self._try(lambda: {folder: _recorded(*told) for folder, *told in rows}, {})
 
     def keep_records(self, records: Mapping[str, Record]) -> None:
         """Record what episodes are, by folder, in place of what was recorded before."""
@@ -252,10 +250,10 @@ class Index:
             self._try(write, None)
 
     def _try(self, work: Callable[[], T], otherwise: T) -> T:
-        """Do some work on the database; where it fails, go on with an empty one in memory."""
+        """Do some work on the database or on what it told; where it fails, go on with an empty one in memory."""
         try:
             return work()
-        except sqlite3.Error as problem:
+        except _BROKEN as problem:
             self._database.close()
             self._database = self._without(problem)
             return otherwise
@@ -269,8 +267,10 @@ class Index:
 
     def _without(self, problem: Exception) -> sqlite3.Connection:
         console.warn(f"the index '{self._file}' cannot be used, and episodes are read anew: {problem}")
-        if isinstance(problem, sqlite3.DatabaseError) and not isinstance(problem, sqlite3.OperationalError):
-            self._file.unlink(missing_ok=True)  # it is broken: the next run makes a new one
+        is_elsewhere = isinstance(problem, OSError | sqlite3.OperationalError)  # a lock, a full disk, a folder
+        if not is_elsewhere or any(words in str(problem) for words in _OTHER_LAYOUT):
+            with suppress(OSError):
+                self._file.unlink(missing_ok=True)  # it is broken: the next run makes a new one
         return _connect(":memory:")
 
 
@@ -310,6 +310,16 @@ def _read(seen: tuple[Path, Fingerprint]) -> Entry:
     except EpisodeError as problem:
         return Entry(path, fingerprint, "", 0, str(problem), b"")
     return Entry(path, fingerprint, facts.embodiment, facts.num_frames, "", _pack([attributes, arrays]))
+
+
+def _found(rules: str, is_deep: int, findings: str) -> Found:
+    told = tuple((code, array, frame, text) for code, array, frame, text in json.loads(findings))
+    return Found(rules, bool(is_deep), told)
+
+
+def _recorded(digest: str, num_files: int, num_bytes: int, fingerprint: str, files: bytes) -> Record:
+    told = {name: (size, sha) for name, (size, sha) in json.loads(zlib.decompress(files)).items()}
+    return Record(digest, num_files, num_bytes, fingerprint, told)
 
 
 def _pack(value: Any) -> bytes:

@@ -61,6 +61,20 @@ def test_a_link_counts_as_its_file_and_one_to_nowhere_or_to_a_folder_as_none(fol
     assert take_fingerprint(folder).num_files == 3
 
 
+def test_an_array_that_is_kept_elsewhere_is_seen_through_its_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "big" / "c").mkdir(parents=True)
+    (tmp_path / "big" / "zarr.json").write_bytes(b"{}")
+    (tmp_path / "big" / "c" / "0").write_bytes(b"1")
+    (folder / "images").symlink_to(tmp_path / "big")
+    (folder / "self").symlink_to(folder)
+    (folder / "b" / "loop").symlink_to(folder / "b" / "loop")
+    names = [file.name for file in list_files(folder)]
+    assert names == [b"b/c/0", b"images/c/0", b"images/zarr.json", b"zarr.json"]
+    before = take_fingerprint(folder)
+    (tmp_path / "big" / "c" / "0").write_bytes(b"2")
+    assert take_fingerprint(folder) != before
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(MissingPathError):
         take_fingerprint(tmp_path / "nothing")

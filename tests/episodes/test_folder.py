@@ -1,11 +1,12 @@
 """Which folders of a folder are episodes."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from robotrain.episodes.folder import EpisodePaths, find_episodes, twin_hashes
-from robotrain.errors import MissingPathError, NoEpisodesError
+from robotrain.errors import EpisodeError, MissingPathError, NoEpisodesError
 from tests.hollow import make_hollow
 
 
@@ -52,3 +53,9 @@ def test_episodes_are_a_sequence_of_paths_and_a_portion_of_them_is_one_too(root:
     assert list(paths[2:4]) == [root / "e2", root / "e3.zarr"]
     assert isinstance(paths[2:4], EpisodePaths)
     assert root / "e2" in paths
+
+
+def test_a_name_that_is_no_text_is_refused_in_letters_that_can_be_shown(root: Path) -> None:
+    (root / "e2").rename(root / os.fsdecode(b"e2\xff"))
+    with pytest.raises(EpisodeError, match=r"Episode 'e2\\xff': the folder's name is not UTF-8"):
+        find_episodes(root)

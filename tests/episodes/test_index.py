@@ -64,6 +64,12 @@ def index_file() -> Path:
     return file
 
 
+def change(file: Path, *statements: str) -> None:
+    with sqlite3.connect(file) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
 def test_an_entry_says_what_reading_the_episode_says(root: Path) -> None:
     for path, entry in zip(find_episodes(root), entries(root), strict=True):
         assert entry.facts == read_facts(path)
@@ -142,8 +148,9 @@ def test_episodes_that_are_gone_are_forgotten(root: Path) -> None:
         lambda file: file.write_bytes(b"no database at all" * 100),
         lambda file: file.write_bytes(file.read_bytes()[:5000] + b"\xff" * 3000),
         lambda file: file.write_bytes(b""),
+        lambda file: change(file, "DROP TABLE episode", "CREATE TABLE episode (folder TEXT)"),
     ],
-    ids=["deleted", "nonsense", "broken", "empty"],
+    ids=["deleted", "nonsense", "broken", "empty", "another layout"],
 )
 def test_an_index_that_is_deleted_or_broken_is_made_again(
     root: Path, harm: Callable[[Path], object], capfd: pytest.CaptureFixture[str]
@@ -155,6 +162,21 @@ def test_an_index_that_is_deleted_or_broken_is_made_again(
     assert entries(root) == first
     assert capfd.readouterr().err == ""  # the one after is in order again
     assert told.count("\n") <= 1
+
+
+def test_content_that_is_not_as_it_was_written_is_read_anew(root: Path) -> None:
+    first = entries(root)
+    facts = [entry.facts for entry in first]
+    with open_index(root) as index:
+        index.keep_findings((entry, Found("rules", False, ())) for entry in first)
+        index.keep_records({entry.path.name: Record("d", 1, 1, "f", {}) for entry in first})
+    change(index_file(), "UPDATE episode SET told = x'00', findings = '{'", "UPDATE record SET files = x'00'")
+    with open_index(root) as index:
+        again = index.refresh(find_episodes(root))
+        assert [entry.facts for entry in again] == facts
+        assert index.records(["e0.zarr"]) == {}
+        assert index.findings(again) == {}
+    assert not list((cache_dir() / "index").glob("*.sqlite"))  # the next run makes a new one
 
 
 def test_an_index_that_breaks_while_it_is_open_does_not_stop_the_work(root: Path) -> None:
