@@ -1,6 +1,6 @@
 """Exact statistics of all samples of some episodes, from their numeric arrays alone.
 
-Every real step of every frame counts, once, in float64: two passes for the deviation, a full sort for the quantiles.
+Every real step of every frame counts, once: sums in float64, a full sort for the quantiles.
 Processes encode whole episodes and sort columns in memory that they share, and what they hand back is put together in
 the order of the hashes, so that any number of them gives the same bytes. Where the columns are more than the memory
 that is allowed, they are made in several passes over the episodes, which gives the same bytes too: no sketch does.
@@ -279,19 +279,22 @@ def _describe_sorted(ordered: np.ndarray) -> np.ndarray:
     num = len(ordered)
     if not num:
         return np.zeros(len(fields(Columns)))
-    mean = ordered.sum(dtype=np.float64) / num
-    squares = 0.0
+    # Sums of distances from the median: it is within one standard deviation of the mean, so nothing cancels.
+    middle = _quantile(ordered, 0.5)
+    total = squares = 0.0
     for start in range(0, num, _SLICE):
         away = ordered[start : start + _SLICE].astype(np.float64)
-        away -= mean
+        away -= middle
+        total += float(away.sum())
         squares += float(np.square(away, out=away).sum())
+    offset = total / num
     return np.array(
         [
-            mean,
-            np.sqrt(squares / num),
+            middle + offset,
+            np.sqrt(max(squares / num - offset * offset, 0.0)),
             ordered[0],
             ordered[-1],
-            _quantile(ordered, 0.5),
+            middle,
             _quantile(ordered, 0.01),
             _quantile(ordered, 0.99),
             ordered[int(np.floor(0.0001 * (num - 1)))],

@@ -12,8 +12,6 @@ import numpy as np
 
 __all__ = ["SharedColumns", "share_columns"]
 
-_BLOCK = 1 << 16
-"""Values that are looked at together: they fit into a processor's own memory."""
 _OPEN: dict[int, "SharedColumns"] = {}
 _KEYS = count()
 
@@ -40,15 +38,8 @@ class SharedColumns:
         """Return the numbers (n,) of neighbouring columns that count, together and sorted, in the columns' place."""
         flat = self.values[columns].reshape(-1)
         assert flat.base is not None  # noqa: S101 -- a view: a copy would be sorted in vain
-        num = 0
-        for start in range(0, len(flat), _BLOCK):
-            block = flat[start : start + _BLOCK]
-            real = block[block == block]  # noqa: PLR0124 -- NaN is what differs from itself
-            flat[num : num + len(real)] = real
-            num += len(real)
-        ordered = flat[:num]
-        ordered.sort()
-        return ordered
+        flat.sort()  # NaN goes to the end
+        return flat[: int(np.searchsorted(flat, np.float32(np.nan)))]
 
 
 def _find(key: int) -> SharedColumns:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from robotrain.data import exact_stats
+from robotrain.data.chunk_sums import _matrices_of_rounded
 from robotrain.data.exact_stats import compute_stats, nearest_filled
 from robotrain.data.shared_columns import share_columns
 from robotrain.data.stats import Columns
@@ -14,7 +15,7 @@ from robotrain.embodiments.displacement import displacement_from_chunk
 from robotrain.episodes.reader import Episode, open_episode
 from robotrain.errors import EpisodeError, StatsError
 from robotrain.files import canonical_json
-from robotrain.geometry.rotations import matrix_from_rot6d, mean_rotation, rot6d_from_matrix
+from robotrain.geometry.rotations import matrix_from_rot6d, matrix_from_ypr, mean_rotation, rot6d_from_matrix
 from tests.data.numpys import assert_columns, expected_columns, pipeline_of, stats_of_joints
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode, write_joints, write_numbers
 
@@ -186,3 +187,14 @@ def test_columns_are_sorted_where_they_lie_and_rows_that_do_not_count_are_left_o
         np.testing.assert_array_equal(shared.values[[0, 3]], values[[0, 3]])
         shared.values[0] = np.nan
         assert len(shared.sort(slice(0, 1))) == 0
+
+
+def test_rotations_that_are_rounded_are_completed_as_any_other_and_what_is_none_is_told() -> None:
+    rot6d = rot6d_from_matrix(matrix_from_ypr(np.random.default_rng(0).uniform(-3, 3, size=(7, 50, 3))))
+    rounded = rot6d.astype(np.float32)
+    found = _matrices_of_rounded(rounded)
+    assert found is not None
+    np.testing.assert_allclose(found.reshape(7, 50, 3, 3), matrix_from_rot6d(rounded), atol=1e-15)
+    for bad in (np.zeros(6), np.array([1.0, 0, 0, 1, 0, 0]), np.full(6, 0.5)):
+        rounded[3, 4] = bad
+        assert _matrices_of_rounded(rounded) is None
