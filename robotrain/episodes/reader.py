@@ -350,6 +350,8 @@ def _read_numbers(facts: EpisodeFacts, array: str) -> np.ndarray:
     if values is None:
         with _zarr_errors(facts, array):
             values = np.asarray(_open_array(stored.folder)[: facts.num_frames])
+    if values.dtype.kind not in "biuf":
+        raise EpisodeError(facts.hash, f"it holds values of type {values.dtype}, and no real numbers.", array=array)
     values = values.reshape(facts.num_frames, -1)
     values.setflags(write=False)
     return values

@@ -2,6 +2,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +203,15 @@ def test_an_array_shorter_than_the_episode_is_an_error(eva: Path) -> None:
     zarr.create_array(eva / "left.obs_ee_pose", data=np.ones((4, 7)))
     with pytest.raises(EpisodeError, match="4 rows, and the episode 6 frames"):
         open_episode(eva).numbers("left.obs_ee_pose")
+
+
+@pytest.mark.parametrize("data_type", ["S8", "U8", "M8[ns]", "complex128"])
+def test_an_array_of_no_real_numbers_is_an_error(eva: Path, data_type: str) -> None:
+    shutil.rmtree(eva / "left.obs_ee_pose")
+    with warnings.catch_warnings(action="ignore"):  # zarr on data types without a specification
+        zarr.create_array(eva / "left.obs_ee_pose", data=np.ones((6, 7)).astype(data_type))
+        with pytest.raises(EpisodeError, match="and no real numbers"):
+            open_episode(eva).numbers("left.obs_ee_pose")
 
 
 def test_a_column_of_timestamps_is_one_column_wide(eva: Path) -> None:
