@@ -1,6 +1,7 @@
 """Statistics from the cache where the data, the transforms and the code are the same, else computed and kept.
 
-Knows what a cache key must contain. A hit reads bytes and JSON only: neither torch nor zarr is loaded.
+Knows what a cache key must contain. A hit on unchanged episodes reads no byte of an array, only names, sizes and times
+of files, and loads neither torch nor zarr.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from robotrain.data.pipeline import Pipeline
 from robotrain.data.stats import SCHEMA_VERSION, Stats
 from robotrain.episodes import schema
 from robotrain.episodes.digest import digest_of_arrays
+from robotrain.episodes.index import open_index
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import StatsError
@@ -36,6 +38,8 @@ SOURCES = (
     "data/transforms.py",
     "data/sources.py",
     "data/numbers.py",
+    "data/past.py",
+    "data/windows.py",
     "data/pipeline.py",
     "data/stats.py",
     "data/chunk_sums.py",
@@ -104,10 +108,11 @@ def stats_key(facts: Sequence[EpisodeFacts], pipeline: Pipeline, *, pool_horizon
     Raises:
         EpisodeError: when an episode lacks an array.
     """
+    digests = _arrays_digests(facts, pipeline)
     episodes = sorted(
         [
             episode.hash,
-            digest_of_arrays(episode.path, pipeline.arrays(episode)),
+            digests[episode.path],
             episode.num_frames,
             str(episode.fps),
             _calibration_digest(episode),
@@ -122,6 +127,23 @@ def stats_key(facts: Sequence[EpisodeFacts], pipeline: Pipeline, *, pool_horizon
         "sources": source_digest(SOURCES),
     }
     return sha256_of_json(inputs)
+
+
+def _arrays_digests(facts: Sequence[EpisodeFacts], pipeline: Pipeline) -> dict[Path, str]:
+    """Return the digest of the arrays that are read, by episode; files are read only where the index knows none."""
+    folders: dict[Path, dict[Path, tuple[str, ...]]] = {}
+    for episode in facts:
+        folders.setdefault(episode.path.parent, {})[episode.path] = pipeline.arrays(episode)
+    digests: dict[Path, str] = {}
+    for root, arrays in folders.items():
+        with open_index(root) as index:
+            seen = index.arrays_digests(arrays)
+            unknown = [path for path in arrays if seen[path].digest is None]
+            for path in console.track(unknown, "digests", total=len(unknown), unit="episodes"):
+                seen[path] = replace(seen[path], digest=digest_of_arrays(path, arrays[path]))
+            index.keep_arrays_digests(seen[path] for path in unknown)
+            digests |= {path: each.digest or "" for path, each in seen.items()}
+    return digests
 
 
 def _calibration_digest(episode: EpisodeFacts) -> str:

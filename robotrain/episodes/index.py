@@ -25,7 +25,7 @@ from robotrain.episodes.schema import EpisodeFacts, facts_from, hash_of, list_ar
 from robotrain.errors import EpisodeError
 from robotrain.files import sha256_of_json
 
-__all__ = ["BATCH", "Entry", "Found", "Index", "Record", "batches", "open_index", "read_entries"]
+__all__ = ["BATCH", "ArraysDigest", "Entry", "Found", "Index", "Record", "batches", "open_index", "read_entries"]
 
 BATCH = 128
 """Episodes looked at between two writes: what an interrupt loses, and what is held in memory."""
@@ -54,6 +54,10 @@ CREATE TABLE IF NOT EXISTS episode (
 CREATE TABLE IF NOT EXISTS record (
     folder TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, digest TEXT NOT NULL, num_files INTEGER NOT NULL,
     num_bytes INTEGER NOT NULL, files BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS arrays (
+    folder TEXT NOT NULL, names TEXT NOT NULL, fingerprint TEXT NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (folder, names)
 ) WITHOUT ROWID;
 """
 
@@ -108,6 +112,19 @@ class Record:
     """Of the moment; as long as it is the episode's, the digest is too, but for changes that leave no trace."""
     files: Mapping[str, tuple[int, str]]
     """By relative name: bytes, and the first digits of the file's SHA-256."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArraysDigest:
+    """The digest of the stored files of some arrays of an episode."""
+
+    folder: str
+    names: str
+    """Of the arrays, in short."""
+    fingerprint: str
+    """Of the whole episode; as long as it is the episode's, the digest is too."""
+    digest: str | None
+    """None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +204,26 @@ class Index:
         ]
         self._write("INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?, ?, ?)", rows)
 
+    def arrays_digests(self, arrays: Mapping[Path, Sequence[str]]) -> dict[Path, ArraysDigest]:
+        """Return what is known of some arrays of episodes as they are now, by episode; only fingerprints are taken."""
+        paths = list(arrays)
+        portions = (paths[start : start + _PORTION] for start in range(0, len(paths), _PORTION))
+        prints = [seen.value for portion in self._threads.map(_fingerprints, portions) for seen in portion]
+        names = {path: sha256_of_json(sorted(arrays[path]))[:32] for path in paths}
+        kept: dict[tuple[str, str, str], str] = {}
+        for batch in batches(paths):
+            columns = "folder, names, fingerprint, digest"
+            kept |= {row[:3]: row[3] for row in self._select(columns, "arrays", [path.name for path in batch])}
+        return {
+            path: ArraysDigest(path.name, names[path], seen, kept.get((path.name, names[path], seen)))
+            for path, seen in zip(paths, prints, strict=True)
+        }
+
+    def keep_arrays_digests(self, digests: Iterable[ArraysDigest]) -> None:
+        """Keep digests of arrays, each with the fingerprint that was taken before the arrays were read."""
+        rows = [(each.folder, each.names, each.fingerprint, each.digest) for each in digests]
+        self._write("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?)", rows)
+
     def equal_contents(self) -> tuple[tuple[str, ...], ...]:
         """Return the folders that hold the same bytes, as far as recorded: each group sorted."""
         groups: dict[str, list[str]] = {}
@@ -203,6 +240,7 @@ class Index:
         gone = [(folder,) for (folder,) in self._read("SELECT folder FROM episode") if folder not in there]
         self._write("DELETE FROM episode WHERE folder = ?", gone)
         self._write("DELETE FROM record WHERE folder = ?", gone)
+        self._write("DELETE FROM arrays WHERE folder = ?", gone)
 
     def _known(self, folders: Sequence[str]) -> dict[str, Entry]:
         columns = "folder, episode.fingerprint, num_files, num_bytes, embodiment, num_frames, problem, told"

@@ -152,3 +152,70 @@ print(result.hit, [name for name in ("torch", "zarr", "pytorch_lightning", "simp
     ]
     assert said[0].startswith("False")
     assert said[1].strip() == "True []"
+
+
+def test_a_hit_on_unchanged_episodes_reads_no_array(eva: EpisodeFacts, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_or_compute_stats([eva], pipeline_of(eva))
+    read: list[Path] = []
+    digest = cached_stats.digest_of_arrays
+    monkeypatch.setattr(
+        cached_stats, "digest_of_arrays", lambda path, arrays: read.append(path) or digest(path, arrays)
+    )
+    assert load_or_compute_stats([eva], pipeline_of(eva))[1].hit
+    assert not read
+    os.utime(eva.path / "left.cmd_ee_pose" / "c" / "0" / "0")  # it may have changed, and has not
+    assert load_or_compute_stats([eva], pipeline_of(eva))[1].hit
+    assert read == [eva.path]
+    load_or_compute_stats([eva], pipeline_of(eva))
+    assert len(read) == 1
+
+
+def test_a_change_that_sets_the_time_back_is_seen(eva: EpisodeFacts) -> None:
+    before = stats_key([eva], pipeline_of(eva), pool_horizon=False)
+    shard = eva.path / "left.cmd_ee_pose" / "c" / "0" / "0"
+    status, content = shard.stat(), bytearray(shard.read_bytes())
+    content[10] ^= 1
+    shard.write_bytes(content)
+    os.utime(shard, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert stats_key([eva], pipeline_of(eva), pool_horizon=False) != before
+
+
+def test_other_arrays_of_the_same_episode_have_another_digest(tmp_path: Path) -> None:
+    human = read_facts(make_human_episode(tmp_path / "a.zarr"))
+    embodiment = embodiment_of("human_bimanual", {})
+    keys = [
+        stats_key([human], build_pipeline(embodiment, mode=mode, horizon=4), pool_horizon=False)
+        for mode in ("cartesian_6d", "keypoints_wristframe_6d", "cartesian_6d")
+    ]
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
+    eva: EpisodeFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ROBOTRAIN_CACHE_DIR", str(tmp_path / "file"))
+    stats, result = load_or_compute_stats([eva], pipeline_of(eva))
+    assert not result.hit
+    assert stats.num_samples == 8
+    assert "cannot be written" in " ".join(capsys.readouterr().err.split())
+
+
+def test_processes_that_compute_the_same_at_once_all_succeed(tmp_path: Path) -> None:
+    path = write_joints(tmp_path / "e.zarr", np.random.default_rng(0).normal(size=(50, 3)))
+    code = f"""
+from robotrain.data.pipeline import build_pipeline
+from robotrain.data.cached_stats import load_or_compute_stats
+from robotrain.embodiments.catalog import embodiment_of
+from robotrain.episodes.schema import read_facts
+
+facts = read_facts({str(path)!r})
+pipeline = build_pipeline(embodiment_of(facts.embodiment, facts.attributes), horizon=4)
+print(load_or_compute_stats([facts], pipeline, recompute=True)[1].path.read_text())
+"""
+    command = [sys.executable, "-c", code]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [each.communicate() for each in running]
+    assert [each.returncode for each in running] == [0] * 4
+    assert len({out for out, _ in said}) == 1
+    assert not any("warning" in err for _, err in said)
