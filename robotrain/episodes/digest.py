@@ -6,6 +6,7 @@ Knows files and bytes; refuses to know what they mean. A stray file, a lost one 
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from robotrain.episodes.fingerprint import ListedFile, list_files
 from robotrain.episodes.schema import hash_of
-from robotrain.errors import EpisodeError, ManifestError, MissingPathError
+from robotrain.errors import EpisodeError, ManifestError, MissingPathError, listing
 from robotrain.files import write_json
 
 __all__ = [
@@ -106,18 +107,27 @@ def load_manifest(path: Path | str) -> tuple[ManifestRow, ...]:
         told = json.loads(file.read_bytes())
     except FileNotFoundError:
         raise MissingPathError(file, "The manifest") from None
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise ManifestError(file, f"it is no JSON: {problem}.") from None
     version = told.get("schema_version") if isinstance(told, dict) else None
     if version != _SCHEMA_VERSION:
         raise ManifestError(file, f"its schema_version is {version!r}, and this robotrain reads {_SCHEMA_VERSION}.")
-    return tuple(_row(file, entry) for entry in told.get("episodes") or ())
+    episodes = told.get("episodes")
+    if not isinstance(episodes, list):
+        raise ManifestError(file, "it has no list of episodes.")
+    rows = tuple(_row(file, entry) for entry in episodes)
+    if twice := [each for each, number in Counter(row.hash for row in rows).items() if number > 1]:
+        raise ManifestError(file, f"it names episodes twice: {listing(twice)}.")
+    return rows
 
 
 def _row(file: Path, entry: Any) -> ManifestRow:
-    names = {each.name for each in fields(ManifestRow)}
-    if not isinstance(entry, dict) or set(entry) != names:
-        raise ManifestError(file, f"an episode in it does not have exactly {', '.join(sorted(names))}.")
+    kinds = {each.name: each.type for each in fields(ManifestRow)}
+    if not isinstance(entry, dict) or set(entry) != set(kinds):
+        raise ManifestError(file, f"an episode in it does not have exactly {', '.join(sorted(kinds))}.")
+    for name, kind in kinds.items():
+        if type(entry[name]) is not kind:
+            raise ManifestError(file, f"the {name} of an episode in it is {entry[name]!r}.")
     return ManifestRow(**entry)
 
 

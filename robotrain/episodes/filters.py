@@ -15,6 +15,7 @@ value is null has none.
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ HASH = "hash"
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _FLAGS = {"true": True, "t": True, "yes": True, "y": True, "1": True}
 _FLAGS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
+_LARGEST = sys.float_info.max
+"""Beyond it a number is none: others could not be compared with it."""
+_MOST_DIGITS = 300
 _SHOWN = 8
 """Values that a message shows."""
 
@@ -211,8 +215,9 @@ def _number(value: Any) -> int | float | None:
     if isinstance(value, str):
         if not _NUMBER.fullmatch(value):
             return None
-        return int(value) if value.strip().lstrip("+-").isdigit() else float(value)
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
+        is_whole = value.strip().lstrip("+-").isdigit() and len(value) <= _MOST_DIGITS
+        value = int(value) if is_whole else float(value)
+    return value if isinstance(value, int | float) and abs(value) <= _LARGEST else None
 
 
 def _same(value: str | float, wanted: str | float) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robotrain.episodes.filters import parse_filters
-from robotrain.episodes.schema import EpisodeFacts
+from robotrain.episodes.schema import EpisodeFacts, hash_of
 from robotrain.errors import ConfigError, NoEpisodesError, SplitError, listing
 
 __all__ = ["LeftOut", "Selection", "SelectionConfig"]
@@ -59,6 +59,9 @@ class SelectionConfig:
             raise ConfigError(f"limit is {self.limit}: it must be at least 1, or left out.")
         if self.allow_missing < 0:
             raise ConfigError(f"allow_missing is {self.allow_missing}: it must be at least 0.")
+        for name in ("pins", "held_out"):
+            if strange := [each for each in getattr(self, name) if not isinstance(each, str) or not hash_of(each)]:
+                raise ConfigError(f"episodes.{name} must be hashes of episodes, found {strange[0]!r}.")
         parse_filters(self.where, "episodes.where")
         named = bool(parse_filters(self.held_out_where, "episodes.held_out_where"))
         chosen = {"split_by": self.split_by is not None, "held_out": bool(self.held_out), "held_out_where": named}

@@ -1,5 +1,7 @@
 import hashlib
+import json
 import shutil
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -116,9 +118,29 @@ def test_a_manifest_comes_back_sorted_by_hash(tmp_path: Path) -> None:
     assert load_manifest(tmp_path / "manifest.json") == (rows[1], rows[0])
 
 
+ROW = asdict(ManifestRow("a", "a" * 64, 3, 99, 8, "toy_arm"))
+
+
+def manifest_of(*rows: dict[str, object]) -> str:
+    return json.dumps({"schema_version": 1, "episodes": rows})
+
+
 @pytest.mark.parametrize(
     "content",
-    ["{", "[]", '{"schema_version": 9}', '{"schema_version": 1, "episodes": [{"hash": "a"}]}'],
+    [
+        "{",
+        "[]",
+        "[" * 100_000,
+        '{"schema_version": 9}',
+        '{"schema_version": 1}',
+        '{"schema_version": 1, "episodes": null}',
+        '{"schema_version": 1, "episodes": 3}',
+        manifest_of({"hash": "a"}),
+        manifest_of(ROW | {"hash": ["a"]}),
+        manifest_of(ROW | {"num_files": "3"}),
+        manifest_of(ROW | {"num_bytes": True}),
+        manifest_of(ROW, ROW),
+    ],
 )
 def test_a_manifest_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)

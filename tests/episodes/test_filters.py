@@ -91,6 +91,8 @@ def test_bodies_hashes_and_rates_are_compared_as_episodes_know_them() -> None:
         ({"at_least": "2025-01-01"}, r"episodes.where.x.at_least must be a number, found '2025-01-01'"),
         ({"at_most": True}, r"must be a number, found True"),
         ({"at_most": float("nan")}, r"must be a number"),
+        ({"at_most": 10**400}, r"must be a number"),
+        ({"at_least": "1e999"}, r"must be a number"),
         ({"in": []}, r"a list of at least one value"),
         ([], r"a list of at least one value"),
         ({"in": "a"}, r"episodes.where.x.in must be a list"),
@@ -103,6 +105,14 @@ def test_bodies_hashes_and_rates_are_compared_as_episodes_know_them() -> None:
 def test_what_cannot_be_meant_is_refused_at_its_place(told: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         filter_of(told)
+
+
+@pytest.mark.parametrize("huge", [10**400, "9" * 400, "9" * 9000, "1e999", float("inf")])
+def test_a_number_beyond_all_others_is_compared_as_what_it_is_spelled(huge: Any) -> None:
+    (condition,) = parse_filters({"fps": huge}, "w")
+    assert not condition.holds(30.0)
+    assert not filter_of({"at_least": 3}).holds(huge)
+    assert filter_of(3).nearest_of([huge, 7]) == "7"
 
 
 def test_null_takes_a_condition_back() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,13 @@ def test_two_folders_of_one_hash_are_refused(root: Path) -> None:
     make_hollow(root, "e1")
     with pytest.raises(ConfigError, match="one episode, with and without"):
         resolve_episodes(config(root))
+
+
+@pytest.mark.parametrize("pins", [("",), (".zarr",), ({"hash": "a"},), (3,)])
+def test_a_pin_that_is_no_hash_is_refused(pins: tuple[Any, ...]) -> None:
+    for name in ("pins", "held_out"):
+        with pytest.raises(ConfigError, match=rf"episodes\.{name} must be hashes of episodes"):
+            SelectionConfig(**{name: pins})
 
 
 @pytest.mark.parametrize("more", [{"valid_ratio": 1.0}, {"valid_ratio": -0.1}, {"limit": 0}])
