@@ -3,14 +3,16 @@
 Knows names and exit codes. Importing it loads no heavy library: each command imports its stage when it runs.
 """
 
+import io
 import os
+import sys
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from robotrain.cli import convert, demo, evaluate, explain, models, render, stats, train, validate
+from robotrain.cli import bench_loader, convert, demo, evaluate, explain, models, render, stats, train, validate
 from robotrain.console import log, out
 from robotrain.errors import RobotrainError
 
@@ -44,7 +46,7 @@ class Commands(TyperGroup):
         except OSError as problem:  # a full disk, a folder without permission: the system's words, no traceback
             if problem.strerror is None:
                 raise
-            where = f" '{problem.filename}'" if problem.filename else ""
+            where = f" '{os.fsdecode(problem.filename)}'" if isinstance(problem.filename, str | bytes) else ""
             _complain(f"{problem.strerror}{where}")
             raise typer.Exit(EXIT_ERROR) from None
 
@@ -79,6 +81,7 @@ COMMANDS = (
     ("eval", evaluate.evaluate, evaluate.EXAMPLE),
     ("render", render.render, render.EXAMPLE),
     ("models", models.models, models.EXAMPLE),
+    ("bench-loader", bench_loader.bench_loader, bench_loader.EXAMPLE),
 )
 
 
@@ -109,4 +112,7 @@ def main() -> None:
     same two cores are twenty times slower than they need be. Libraries read it when they are loaded, after this.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names in data may hold what the terminal has no letter for
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="robotrain")

@@ -31,6 +31,7 @@ COMMANDS = (
     ("eval",),
     ("render",),
     ("models",),
+    ("bench-loader",),
 )
 
 
@@ -134,6 +135,16 @@ def test_ctrl_c_is_one_line_and_exit_130(tmp_path: Path) -> None:
     assert stderr.strip().endswith("error: interrupted")
     assert "Traceback" not in stderr
     assert not [path for path in (tmp_path / "out").iterdir() if "partial" in path.name]
+
+
+def test_a_name_without_letters_in_the_terminal_is_shown_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "überall").mkdir()
+    command = [sys.executable, "-m", "robotrain.cli", "validate-data", str(tmp_path / "überall")]
+    poor = os.environ | {"PYTHONIOENCODING": "ascii:strict"}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=poor)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: No episodes in")
+    assert "\\xfcberall" in result.stderr
 
 
 if __name__ == "__main__":

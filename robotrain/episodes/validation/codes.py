@@ -364,7 +364,7 @@ CODES: dict[str, Code] = {
     ),
     "changed-content": Code(
         "error",
-        "The episode's bytes are not those whose digest was recorded.",
+        "The episode's bytes are not those whose digest was recorded, or could not be read whole to tell.",
         "Copy the episode again; if the change is meant: robotrain validate-data DATA --write-manifest",
     ),
     "lost-episode": Code(

@@ -15,7 +15,7 @@ from robotrain.episodes.records import Change, Recorded, changed_content, change
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.check import validate_episode
 from robotrain.episodes.validation.findings import Finding, build_finding
-from robotrain.errors import EpisodeError, listing
+from robotrain.errors import EpisodeError, MissingPathError, listing
 from robotrain.processes import Workers
 
 __all__ = ["Surveyed", "equal_contents", "record_contents", "survey"]
@@ -72,13 +72,15 @@ def survey(
             found = _look_at(entries, index, workers, deep=deep)
             records = index.records([path.name for path in batch])
             unsure = [entry for entry in entries if deep or record or _has_changed(entry, records.get(entry.path.name))]
-            contents = _read_contents(unsure, workers)
+            contents, unread = _read_contents(unsure, workers)
             recorded: dict[str, Record] = {}
             for entry in entries:
                 content = contents.get(entry.path)
                 before = None if record else recorded_of(manifest.get(entry.hash), records.get(entry.path.name))
                 change = _change(entry, content, before)
                 findings = _findings(entry, found[entry.path.name], change)
+                if entry.path in unread and change is None:
+                    findings += (build_finding("changed-content", entry.hash, unread[entry.path]),)
                 sound = all(finding.severity != "error" for finding in findings)
                 if content is not None and sound and change is None:
                     recorded[entry.path.name] = _record(entry, content)
@@ -135,19 +137,24 @@ def _has_changed(entry: Entry, record: Record | None) -> bool:
     return record is not None and record.fingerprint != entry.fingerprint.value
 
 
-def _read_contents(entries: Sequence[Entry], workers: Workers) -> dict[Path, Content]:
-    """Read every byte of these episodes, by path; an episode that changes meanwhile is left out."""
+def _read_contents(entries: Sequence[Entry], workers: Workers) -> tuple[dict[Path, Content], dict[Path, str]]:
+    """Read every byte of these episodes; return by path what they hold, and why others could not be read whole."""
     paths = [entry.path for entry in entries]
-    contents = workers.map(_read, paths)
-    return {path: content for path, content in zip(paths, contents, strict=True) if content is not None}
+    read = dict(zip(paths, workers.map(_read, paths), strict=True))
+    contents = {path: each for path, each in read.items() if isinstance(each, Content)}
+    return contents, {path: each for path, each in read.items() if isinstance(each, str)}
 
 
-def _read(path: Path) -> Content | None:
-    """Read every byte of one episode, in whichever process."""
+def _read(path: Path) -> Content | str:
+    """Read every byte of one episode, in whichever process, or return why that cannot be done."""
     try:
         return read_content(path)
-    except EpisodeError:  # it changed while it was read
-        return None
+    except EpisodeError as problem:  # it changed while it was read
+        return f"It cannot be compared: {problem.problem}"
+    except OSError as problem:
+        if isinstance(problem, MissingPathError):
+            raise
+        return f"It cannot be compared: '{problem.filename}': {problem.strerror}."
 
 
 def _change(entry: Entry, content: Content | None, before: Recorded | None) -> Change | None:

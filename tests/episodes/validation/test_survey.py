@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from robotrain.episodes import schema, storage
-from robotrain.episodes.digest import ManifestRow, compute_digest
+from robotrain.episodes.digest import Content, ManifestRow, compute_digest
 from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.index import open_index
 from robotrain.episodes.validation import survey as survey_module
 from robotrain.episodes.validation.survey import Surveyed, equal_contents, record_contents, survey
-from robotrain.errors import WorkerDiedError
+from robotrain.errors import EpisodeError, WorkerDiedError
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode
 
 
@@ -114,6 +114,27 @@ def test_a_rewrite_with_the_same_bytes_is_recorded_anew_and_one_with_others_is_f
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     found = codes(surveyed(root))["e1"]
     assert "changed-content" in found
+
+
+def test_an_episode_that_cannot_be_read_whole_is_told_and_not_recorded(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = survey_module.read_content
+
+    def read(path: Path) -> Content:
+        if path.name == "e1":
+            raise EpisodeError("e1", "the file 'a' changed while it was read.")
+        if path.name == "e2":
+            raise PermissionError(13, "Permission denied", str(path / "a"))
+        return content(path)
+
+    monkeypatch.setattr(survey_module, "read_content", read)
+    found = surveyed(root, record=True)
+    assert codes(found) == {"e1": ["changed-content"], "e2": ["changed-content"]}
+    assert [each.content is not None for each in found] == [True, False, False]
+    told = [each.findings[-1].message for each in found[1:]]
+    assert told[0] == "It cannot be compared: the file 'a' changed while it was read."
+    assert told[1].endswith("e2/a': Permission denied.")
 
 
 def test_taking_episodes_as_they_are_accepts_a_change(root: Path) -> None:
