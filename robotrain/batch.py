@@ -2,12 +2,13 @@
 
 Shape legend of the whole package:
     B batch, H horizon (steps of an action chunk), D action width, S state width, T frames of an episode, N tokens or
-    samples, E embed width, K keypoints, P points, V views, h w pixels.
+    samples, E embed width, K keypoints or the steps of a history, P points, V views, h w pixels.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,6 +34,13 @@ class Observation:
     prompts: tuple[str, ...]
     """Language, B texts, empty where the frame has none."""
     keys: Keys
+    state_history: Tensor | None = None
+    """(B, K, S) float32, the states of K steps, the current one last; None where a policy reads the current one only.
+    Steps before the episode's first frame repeat the first."""
+    state_history_mask: Tensor | None = None
+    """(B, K, S) bool, False where a hand is missing; such columns hold zeros. None together with the history."""
+    history_mask: Tensor | None = None
+    """(B, K) bool, False for steps before the episode's first frame. None together with the history."""
 
     def __post_init__(self) -> None:
         """Check every field against the state's batch size."""
@@ -51,9 +59,28 @@ class Observation:
                 )
             if self.image_mask[camera].shape != (num,):
                 raise ShapeError(f"image_mask['{camera}']", f"({num},)", self.image_mask[camera].shape)
+        self._check_history(num)
         for name, rows in (("prompts", self.prompts), ("keys", self.keys)):
             if len(rows) != num:
                 raise ShapeError(name, f"{num} rows", f"{len(rows)} rows")
+
+    def _check_history(self, num: int) -> None:
+        """Check that the history is whole and fits the state."""
+        history, columns, steps = self.state_history, self.state_history_mask, self.history_mask
+        if history is None:
+            for name, mask in (("state_history_mask", columns), ("history_mask", steps)):
+                if mask is not None:
+                    raise ShapeError(name, "None, as there is no state_history", mask.shape)
+            return
+        width = self.state.shape[1]
+        if history.ndim != 3 or history.shape[0] != num or history.shape[1] < 1 or history.shape[2] != width:
+            raise ShapeError("state_history", f"({num}, K, {width})", history.shape)
+        if columns is None or columns.shape != history.shape:
+            found = "None" if columns is None else columns.shape
+            raise ShapeError("state_history_mask", f"{tuple(history.shape)}, the history's", found)
+        if steps is None or steps.shape != history.shape[:2]:
+            found = "None" if steps is None else steps.shape
+            raise ShapeError("history_mask", f"{tuple(history.shape[:2])}, the history's (B, K)", found)
 
     def __len__(self) -> int:
         return self.state.shape[0]
@@ -66,6 +93,7 @@ class Observation:
             image_mask={camera: mask.to(target) for camera, mask in self.image_mask.items()},
             state=self.state.to(target),
             state_mask=self.state_mask.to(target),
+            **{name: None if part is None else part.to(target) for name, part in self._history.items()},
         )
 
     def pin_memory(self) -> "Observation":
@@ -76,7 +104,19 @@ class Observation:
             image_mask={camera: mask.pin_memory() for camera, mask in self.image_mask.items()},
             state=self.state.pin_memory(),
             state_mask=self.state_mask.pin_memory(),
+            **{name: None if part is None else part.pin_memory() for name, part in self._history.items()},
         )
+
+    @property
+    def _history(self) -> dict[str, Tensor | None]:
+        names = ("state_history", "state_history_mask", "history_mask")
+        return {name: getattr(self, name) for name in names}
+
+
+def history_fields(states: np.ndarray, columns: np.ndarray, steps: np.ndarray) -> dict[str, Tensor | None]:
+    """Return the history fields of an observation: (B, K, S), (B, K, S) and (B, K); all None where K is 0."""
+    arrays = {"state_history": states, "state_history_mask": columns, "history_mask": steps}
+    return {name: torch.from_numpy(array) if states.shape[1] else None for name, array in arrays.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,10 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
-from robotrain.batch import Batch, Observation
+from robotrain.batch import Batch, Observation, history_fields
 from robotrain.errors import ShapeError
 
 
@@ -61,3 +62,45 @@ def test_moving_a_batch_moves_every_tensor_and_nothing_else() -> None:
     tensors += [*moved.observation.images.values(), *moved.observation.image_mask.values()]
     assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert moved.observation.keys == batch.observation.keys
+
+
+def _with_history(num: int = 2, steps: int = 3) -> Observation:
+    return replace(
+        _observation(num),
+        state_history=torch.zeros(num, steps, 5),
+        state_history_mask=torch.ones(num, steps, 5, dtype=torch.bool),
+        history_mask=torch.ones(num, steps, dtype=torch.bool),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"state_history": None}, "state_history_mask: expected None, as there is no state_history"),
+        ({"state_history": torch.zeros(2, 5)}, r"state_history: expected \(2, K, 5\), found \(2, 5\)"),
+        ({"state_history": torch.zeros(2, 0, 5)}, r"state_history: expected \(2, K, 5\)"),
+        ({"state_history": torch.zeros(1, 3, 5)}, r"state_history: expected \(2, K, 5\)"),
+        ({"state_history_mask": None}, r"state_history_mask: expected \(2, 3, 5\), the history's, found None"),
+        ({"state_history_mask": torch.ones(2, 3, dtype=torch.bool)}, r"state_history_mask: expected \(2, 3, 5\)"),
+        ({"history_mask": None}, r"history_mask: expected \(2, 3\), the history's \(B, K\), found None"),
+        ({"history_mask": torch.ones(2, 4, dtype=torch.bool)}, r"history_mask: expected \(2, 3\)"),
+    ],
+)
+def test_a_history_is_whole_and_fits_the_state(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        replace(_with_history(), **change)
+
+
+def test_moving_an_observation_moves_its_history() -> None:
+    moved = _with_history().to("meta")
+    for part in (moved.state_history, moved.state_history_mask, moved.history_mask):
+        assert part is not None
+        assert part.is_meta
+    assert _observation().to("meta").state_history is None
+
+
+def test_a_history_of_no_steps_is_none() -> None:
+    none = history_fields(np.zeros((2, 0, 5), np.float32), np.zeros((2, 0, 5), bool), np.zeros((2, 0), bool))
+    assert none == {"state_history": None, "state_history_mask": None, "history_mask": None}
+    some = history_fields(np.ones((2, 3, 5), np.float32), np.ones((2, 3, 5), bool), np.ones((2, 3), bool))
+    assert replace(_observation(), **some).state_history is not None

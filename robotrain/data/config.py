@@ -6,6 +6,7 @@ Knows names and numbers; refuses to open anything.
 from dataclasses import dataclass, field
 
 from robotrain.data.stats import StatsConfig
+from robotrain.embodiments.history import History
 from robotrain.episodes.resolver import SelectionConfig
 from robotrain.episodes.validation.policy import ValidationConfig
 from robotrain.errors import ConfigError
@@ -32,6 +33,11 @@ class DataConfig:
     """Which transforms make actions of the stored arrays; None takes the embodiment's default."""
     seconds: float | None = None
     """Time that an action chunk spans; None takes the mode's own."""
+    stop_at_text_end: bool = False
+    """True: steps past the end of the text that holds at a frame are not real, as those past the episode's end are not.
+    """
+    history: History = field(default_factory=History)
+    """States that the policy reads beside the current one."""
     mend_left_wrist: bool = False
     """True turns the left wrists of Mecka's older converter by 180 degrees about their own z axis, which mends them
     (finding mirrored-left-wrist). Refused for other vendors and for episodes whose keypoints show that they are sound.

@@ -32,6 +32,8 @@ class Now:
     """By part: (T, width)."""
     state_present: Mapping[str, np.ndarray]
     """By part: (T,) bool, the part and its frame were recorded."""
+    recorded: Mapping[str, np.ndarray]
+    """By part: (T,) bool, the part itself was recorded, whatever its frame."""
     frames: Mapping[str, np.ndarray]
     """By name: (T, 4, 4), or (4, 4) where it never moves."""
     frame_present: Mapping[str, np.ndarray]
@@ -55,6 +57,11 @@ class EpisodeNumbers:
     anchor_present: np.ndarray
     """(T,) bool: every frame that actions are moved into was recorded, so that a chunk can start here."""
     now: Now
+    history_stride: int = 1
+    """Rows from one step of a history to the next."""
+    text_ends: np.ndarray | None = None
+    """(T,) int: the row at which the text that holds at a row ends, T where none holds; None where texts end nothing.
+    """
 
     @property
     def num_bytes(self) -> int:
@@ -189,10 +196,10 @@ def read_now(
     frames: dict[str, np.ndarray] = {}
     frame_present: dict[str, np.ndarray] = {}
     state: dict[str, np.ndarray] = {}
-    state_present: dict[str, np.ndarray] = {}
+    recorded: dict[str, np.ndarray] = {}
     for source in plan.sources:
         array = choose_array(source.state, arrays, reader.episode)
-        state[source.part], state_present[source.part] = reader.read(array, pose=source.kind == "pose")
+        state[source.part], recorded[source.part] = reader.read(array, pose=source.kind == "pose")
     num = len(state[plan.sources[0].part])
     for frame in plan.frames:
         if frame.arm:
@@ -204,7 +211,24 @@ def read_now(
             array = choose_array((frame.array,), arrays, reader.episode)
             poses, frame_present[frame.name] = reader.read(array, pose=True)
             frames[frame.name] = invert(transform_from_pose(poses))
+    state_present = dict(recorded)
     for source in plan.sources:
         if source.state_frame:
-            state_present[source.part] = state_present[source.part] & frame_present[source.state_frame]
-    return Now(state=state, state_present=state_present, frames=frames, frame_present=frame_present)
+            state_present[source.part] = recorded[source.part] & frame_present[source.state_frame]
+    return Now(state, state_present, recorded, frames, frame_present)
+
+
+def text_ends(episode: "Episode") -> np.ndarray:
+    """Return where the text that a policy reads at each frame ends: (T,) int, its first frame too late.
+
+    Where no annotation holds, the episode's description does, to its end.
+
+    Raises:
+        EpisodeError: when the annotations cannot be read.
+    """
+    if episode.annotations_problem:
+        raise EpisodeError(episode.hash, f"its texts are to end chunks, and {episode.annotations_problem}")
+    ends = np.full(episode.num_frames, episode.num_frames)
+    for span in reversed(episode.spans):  # of texts that overlap, the first in stored order is the one that is read
+        ends[span.start : span.end] = min(span.end, episode.num_frames)
+    return ends

@@ -41,6 +41,8 @@ class FrameSource:
     name: str
     array: str = ""
     arm: Side | None = None
+    is_wrist: bool = False
+    """Whether it is a side's own pose, so that a history may stand in the one of each step."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def build_plan(embodiment: Embodiment, mode: str, horizon: int, *, mend_left_wri
     for side in embodiment.sides:
         camera = FrameSource(f"camera_from_{side}_base", arm=side) if is_robot else _HEAD
         pose_array = schema.obs_wrist_pose(side) if rule.keypoints else schema.obs_ee_pose(side)
-        wrist = FrameSource(f"{side}_wrist_from_{'base' if is_robot else 'world'}", array=pose_array)
+        wrist = FrameSource(f"{side}_wrist_from_{'base' if is_robot else 'world'}", array=pose_array, is_wrist=True)
         target = wrist if rule.frame == "wrist" else camera
         frames |= {frame.name: frame for frame in (camera, target)}
         sources.append(
@@ -167,16 +169,22 @@ def choose_array(candidates: tuple[str, ...], present: tuple[str, ...], episode:
     raise EpisodeError(episode, f"there is no array {wanted}, which this mode reads.")
 
 
+def arrays_observed(plan: Plan, present: tuple[str, ...], episode: str) -> tuple[str, ...]:
+    """Return the arrays that a plan reads of what is observed, the current frames included, sorted.
+
+    Raises:
+        EpisodeError: when one is not there.
+    """
+    names = {choose_array((frame.array,), present, episode) for frame in plan.frames if frame.array}
+    names |= {choose_array(source.state, present, episode) for source in plan.sources}
+    return tuple(sorted(names))
+
+
 def arrays_read(plan: Plan, present: tuple[str, ...], episode: str) -> tuple[str, ...]:
     """Return the arrays that a plan reads of an episode, sorted.
 
     Raises:
         EpisodeError: when one is not there.
     """
-    names = {frame.array for frame in plan.frames if frame.array}
-    for array in names:
-        choose_array((array,), present, episode)
-    for source in plan.sources:
-        names.add(choose_array(source.actions, present, episode))
-        names.add(choose_array(source.state, present, episode))
-    return tuple(sorted(names))
+    targets = {choose_array(source.actions, present, episode) for source in plan.sources}
+    return tuple(sorted({*arrays_observed(plan, present, episode), *targets}))

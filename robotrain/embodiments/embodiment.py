@@ -4,11 +4,12 @@ An embodiment is its name, a string, from disk to video. It tells numbers and na
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from robotrain.embodiments.history import NO_HISTORY, History
 from robotrain.embodiments.layout import Layout
 from robotrain.embodiments.sides import Side
 from robotrain.errors import LayoutError, UnknownNameError
@@ -73,6 +74,8 @@ class PolicyInterface:
     seconds: float
     """Time from the first to the last step of the chunk, in seconds."""
     cameras: tuple[str, ...]
+    history: History = NO_HISTORY
+    """The states that the policy reads."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain data for JSON and checkpoints."""
@@ -84,6 +87,7 @@ class PolicyInterface:
             "horizon": self.horizon,
             "seconds": self.seconds,
             "cameras": list(self.cameras),
+            "history": asdict(self.history),
         }
 
     @classmethod
@@ -92,6 +96,7 @@ class PolicyInterface:
 
         Raises:
             LayoutError: when a key is missing.
+            ConfigError: when the history makes no sense.
         """
         try:
             return cls(
@@ -102,6 +107,7 @@ class PolicyInterface:
                 horizon=plain["horizon"],
                 seconds=plain["seconds"],
                 cameras=tuple(plain["cameras"]),
+                history=History(**plain["history"]),
             )
         except KeyError as missing:
             raise LayoutError(f"These are not the facts of a policy's interface: {missing} is missing.") from None

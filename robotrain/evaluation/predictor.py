@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from robotrain.batch import Batch, Keys, Observation
+from robotrain.batch import Batch, Keys, Observation, history_fields
 from robotrain.console import track
 from robotrain.data.numbers import CameraPoses
 from robotrain.data.pipeline import Pipeline, build_pipeline
@@ -117,6 +117,7 @@ class LoadedPolicy:
             horizon=interface.horizon,
             seconds=interface.seconds,
             mend_left_wrist=self.mends_left_wrist,
+            history=interface.history,
         )
 
     def check(self, data: PolicyInterface) -> None:
@@ -126,7 +127,7 @@ class LoadedPolicy:
             CheckpointError: naming both sides of the first difference.
         """
         trained = self.interface_of(data.embodiment)
-        for name in ("mode", "horizon", "seconds", "cameras"):
+        for name in ("mode", "horizon", "seconds", "cameras", "history"):
             ours, theirs = getattr(trained, name), getattr(data, name)
             if ours != theirs:
                 raise CheckpointError(
@@ -158,7 +159,7 @@ class LoadedPolicy:
         camera_poses: CameraPoses | None = None,
         key: tuple[str, int] = ACT_KEY,
     ) -> dict[str, np.ndarray]:
-        """Return what a robot should do next, from what it knows at one frame, in the spelling of the store.
+        """Return what a robot should do next, from what it knows at one frame (or K), in the spelling of the store.
 
         Takes exactly what an episode stores for a frame and gives what it stores as actions: for ``eva_bimanual`` the
         arrays ``left.obs_ee_pose`` (7,), ``right.obs_ee_pose`` (7,) and both grippers give ``left.cmd_ee_pose`` (H, 7)
@@ -167,7 +168,9 @@ class LoadedPolicy:
         ``cmd_joints``.
 
         Args:
-            arrays: by stored name: (width,), in stored frames and units, head pose included where there is one.
+            arrays: by stored name: (width,), in stored frames and units, head pose included where there is one. Of a
+                policy that reads a history of K states: (k, width), rows ``interface.history.seconds`` apart, the
+                current one last; k below K at the start of an episode.
             images: by camera: (h, w, 3) uint8 RGB; a camera left out counts as absent.
             prompt: what to do, in words.
             embodiment: which of the policy's; None where it has one.
@@ -195,6 +198,7 @@ class LoadedPolicy:
             state_mask=torch.from_numpy(state_mask),
             prompts=(prompt,),
             keys=(key,),
+            **history_fields(*pipeline.encode_history(window)),
         )
         decoded = pipeline.decode(self.predict(observation), window)
         return {array: chunk[0] for array, chunk in decoded.items()}

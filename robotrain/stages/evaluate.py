@@ -149,13 +149,14 @@ def _subject(
 
 
 def _data_config(config: EvaluateConfig, loaded: LoadedPolicy) -> DataConfig:
-    """Return the run's own data config, or the one named; mode, time and cameras are always the checkpoint's."""
+    """Return the run's own data config, or the one named; mode, time, history and cameras are the checkpoint's."""
     if config.data is None:
         data = compose(DataConfig, (Layer("the checkpoint's config", loaded.config["data"]),))
     else:
         data = compose(DataConfig, data_layers(config.data))
     wanted = loaded.interface
-    return with_root(replace(data, mode=wanted.mode, seconds=wanted.seconds, cameras=wanted.cameras))
+    data = replace(data, mode=wanted.mode, seconds=wanted.seconds, cameras=wanted.cameras, history=wanted.history)
+    return with_root(data)
 
 
 def _own_split(config: EvaluateConfig, data: DataConfig, checkpoint: Path, split: str) -> Selection:

@@ -143,6 +143,8 @@ def build_inputs(selection: Selection, config: DataConfig, *, horizon: int) -> I
         horizon=horizon,
         seconds=config.seconds,
         mend_left_wrist=config.mend_left_wrist,
+        history=config.history,
+        stop_at_text_end=config.stop_at_text_end,
     )
     for facts in selection.all:
         pipeline.check(facts)

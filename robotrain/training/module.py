@@ -163,7 +163,14 @@ class PolicyModule(pl.LightningModule):
             else augment_images(image, jitter.augment, self.learning.augment)
             for camera, image in observation.images.items()
         }
-        return dataclasses.replace(observation, images=images, state=state)
+        return dataclasses.replace(observation, images=images, state=state, state_history=self._past(observation))
+
+    def _past(self, observation: Observation) -> Tensor | None:
+        """Return the normalised history; every step has the statistics of the state."""
+        states, mask = observation.state_history, observation.state_history_mask
+        if states is None or mask is None:
+            return None
+        return self.normalizer(observation.embodiment).normalize_state(states, mask)
 
     def _interface(self, embodiment: str) -> PolicyInterface:
         if embodiment not in self.interfaces:

@@ -66,7 +66,7 @@ class Normalizer(nn.Module):
         return actions.to(torch.float32) * self.action_scale + self.action_centre
 
     def normalize_state(self, state: Tensor, mask: Tensor) -> Tensor:
-        """Return the normalised state (B, S) of a raw one, 0 where the mask (B, S) bool is False."""
+        """Return the normalised state (B, S) of a raw one, 0 where the mask (B, S) bool is False; so of (B, K, S)."""
         return torch.where(mask, _normalise(state, self.state_centre, self.state_scale), 0.0)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from robotrain.embodiments.history import History
 from robotrain.errors import ConfigError
 from robotrain.models.chassis import Chassis
 from robotrain.models.flow import FlowConfig
@@ -86,3 +87,9 @@ def test_positions_are_those_of_the_paper() -> None:
 def test_a_size_that_builds_no_policy_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         build(dataclasses.replace(TINY, **changes), ARMS)
+
+
+def test_a_history_is_refused_naming_the_arch_and_the_data() -> None:
+    interface = dataclasses.replace(ARMS[0], history=History(steps=3))
+    with pytest.raises(ConfigError, match=r"'test_tiny' reads one state, .* 'one_arm' has histories of 3"):
+        build(TINY, [interface])

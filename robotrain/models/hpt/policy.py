@@ -50,10 +50,16 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
     """Return the structure of an HPT policy for these embodiments.
 
     Raises:
-        ConfigError: when a width is no multiple of its heads, or of 4 as sines and cosines need it; when a size is
-            below 1.
+        ConfigError: when the data has a history, which the stems do not read; when a width is no multiple of its heads,
+            or of 4 as sines and cosines need it; when a size is below 1.
     """
     _refuse_empty(config, "arch")
+    for interface in interfaces:
+        if (steps := interface.history.steps) > 1:
+            raise ConfigError(
+                f"Arch '{config.name}' reads one state, but the data of '{interface.embodiment}' has histories of "
+                f"{steps} (data.history.steps): its stem reads no history."
+            )
     if not 0 <= config.dropout < 1:
         raise ConfigError(f"arch.dropout must be at least 0 and below 1, found {config.dropout}.")
     for what, width, heads in (

@@ -1,0 +1,43 @@
+"""How much of the past a policy reads: states at several moments, the current one last.
+
+Knows numbers of steps and seconds; refuses to know rows, which come of an episode's own rate.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from robotrain.errors import ConfigError
+
+MAX_STEPS = 64
+"""Most steps of a history: far beyond any in use, and few enough to be held with every sample."""
+MAX_SECONDS = 60
+"""Longest time between two steps, s."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    """The states that a policy reads beside the current one."""
+
+    steps: int = 1
+    """K, the current one counted; 1 is no history."""
+    seconds: float = 0.1
+    """Time from one step to the next; becomes rows, at least one, through the episode's own rate."""
+    per_step_wrist: bool = False
+    """True: keypoints that are told in a wrist's frame stand in that of their own step, as they do in the current
+    state, so that the statistics hold for them; False: all steps stand in the frames of the current one."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no history, and what a single step would ignore."""
+        if not 1 <= self.steps <= MAX_STEPS:
+            raise ConfigError(f"data.history.steps must be at least 1 and at most {MAX_STEPS}, found {self.steps}.")
+        if not 0 < self.seconds <= MAX_SECONDS:
+            raise ConfigError(f"data.history.seconds must be above 0 and at most {MAX_SECONDS}, found {self.seconds}.")
+        if self.per_step_wrist and self.steps == 1:
+            raise ConfigError("data.history.per_step_wrist says nothing with one step: raise data.history.steps.")
+
+    def stride(self, fps: Fraction) -> int:
+        """Return the stored rows from one step to the next at a rate, at least 1."""
+        return max(1, round(self.seconds * float(fps)))
+
+
+NO_HISTORY = History()
