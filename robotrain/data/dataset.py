@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from robotrain import console
-from robotrain.batch import Batch, Keys, Observation, history_fields
+from robotrain.batch import Batch, Keys, Observation
+from robotrain.data.buffers import Buffers
 from robotrain.data.numbers import EpisodeNumbers
 from robotrain.data.pipeline import Encoded, Pipeline, Window, join_windows
 from robotrain.episodes.reader import Episode
@@ -27,6 +28,8 @@ NUMBERS_BUDGET = 1 << 29
 PICTURES_BUDGET = 1 << 29
 """Bytes of encoded pictures that a process may keep, 512 MiB. A data set with fewer keeps them all, and reads each
 episode's once: a call of Zarr costs about a millisecond, whether for one picture or for hundreds."""
+ENCODED_AT_ONCE = 32
+"""Samples."""
 
 
 @dataclass
@@ -61,6 +64,7 @@ class WindowDataset:
         self.interface = pipeline.interface(cameras)
         self.facts = {each.hash: each for each in facts}
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._buffers = Buffers()
         self._sizes = self._fallback_sizes()
         stored = (Episode(each).stored_bytes(camera) for each in facts for camera in self._cameras_of(each))
         self._keeps_pictures = all(total <= PICTURES_BUDGET for total in accumulate(stored))  # stops counting beyond it
@@ -145,7 +149,7 @@ class WindowDataset:
             EpisodeError: when a frame cannot be read, or pictures of one camera differ in size.
         """
         keys = [(str(episode), int(frame)) for episode, frame in keys]
-        encoded = self._encode(keys)
+        encoded = self.encode(keys)
         images, image_mask = {}, {}
         for camera in self.interface.cameras:
             images[camera], image_mask[camera] = self._images(camera, keys)
@@ -157,7 +161,6 @@ class WindowDataset:
             state_mask=torch.from_numpy(encoded.state_mask),
             prompts=tuple(self.prompt(episode, frame) for episode, frame in keys),
             keys=tuple(keys),
-            **history_fields(encoded.state_history, encoded.state_history_mask, encoded.history_mask),
         )
         return Batch(
             observation=observation,
@@ -190,8 +193,13 @@ class WindowDataset:
             kept -= gone.numbers.num_bytes
         return opened
 
-    def _encode(self, keys: Keys | list[tuple[str, int]]) -> Encoded:
-        """Encode all rows in one go and put them back in order; episodes of different rates span different rows."""
+    def gather(self, keys: Keys | Sequence[tuple[str, int]]) -> list[tuple[list[int], Window]]:
+        """Return the raw rows around these (hash, frame), and whose they are: those of one length together.
+
+        Raises:
+            UnknownNameError: when there is no such episode.
+            EpisodeError: when there is no such frame.
+        """
         rows_of: dict[str, list[int]] = {}
         for row, (episode, _) in enumerate(keys):
             rows_of.setdefault(episode, []).append(row)
@@ -202,33 +210,52 @@ class WindowDataset:
             if outside := [frame for frame in frames.tolist() if not 0 <= frame < numbers.num_frames]:
                 raise EpisodeError(episode, f"there is no such frame among {numbers.num_frames}.", frame=outside[0])
             groups.setdefault(numbers.rows, []).append((rows, self.pipeline.gather(numbers, frames)))
-        order = np.concatenate([rows for group in groups.values() for rows, _ in group])
-        parts = [self.pipeline.encode(join_windows([window for _, window in group])) for group in groups.values()]
-        back = np.argsort(order)
-        return Encoded(
-            *(np.concatenate([getattr(part, field.name) for part in parts])[back] for field in fields(Encoded))
-        )
+        return [
+            ([row for rows, _ in group for row in rows], join_windows([window for _, window in group]))
+            for group in groups.values()
+        ]
+
+    def encode(self, keys: Keys | Sequence[tuple[str, int]]) -> Encoded:
+        """Return chunks and states of these (hash, frame), in their order: the numbers of a batch.
+
+        Some at a time, so that what is computed on the way stays in the processor's cache; of each episode together.
+        """
+        order = sorted(range(len(keys)), key=lambda row: keys[row][0])
+        parts: list[tuple[list[int], Encoded]] = []
+        for start in range(0, len(order), ENCODED_AT_ONCE):
+            chosen = order[start : start + ENCODED_AT_ONCE]
+            for rows, window in self.gather([keys[row] for row in chosen]):
+                parts.append(([chosen[row] for row in rows], self.pipeline.encode(window)))
+        return Encoded(**{field.name: _in_order(parts, field.name, len(keys)) for field in fields(Encoded)})
 
     def _images(self, camera: str, keys: Sequence[tuple[str, int]]) -> tuple[Tensor, Tensor]:
         """Read one camera's pictures (B, h, w, 3) uint8 and their mask (B,); an absent camera gives zeros."""
         mask = torch.tensor([camera in self.facts[episode].cameras for episode, _ in keys])
-        pictures: np.ndarray | None = None
+        images: Tensor | None = None
+        pixels = np.empty(0, np.uint8)
         for row, (episode, frame) in enumerate(keys):
             if not mask[row]:
                 continue
             opened = self._open(episode).episode
             if self._keeps_pictures:  # here and not on opening: with workers, only they look at pictures
                 opened.keep_pictures(camera)
-            picture = opened.image(camera, frame)
-            if pictures is None:
-                pictures = np.zeros((len(keys), *picture.shape), np.uint8)
-            if picture.shape != pictures.shape[1:]:
-                raise self._sizes_differ(camera, keys)
-            pictures[row] = picture
-        if pictures is None:
+            if images is None:
+                first = opened.image(camera, frame)
+                images = self._buffers.empty((len(keys), *first.shape))
+                pixels = images.numpy()
+                pixels[row] = first
+                continue
+            try:
+                opened.image(camera, frame, into=pixels[row])
+            except EpisodeError:
+                if opened.image(camera, frame).shape == pixels.shape[1:]:
+                    raise
+                raise self._sizes_differ(camera, keys) from None
+        if images is None:
             width, height = self._sizes[camera]
-            pictures = np.zeros((len(keys), height, width, 3), np.uint8)
-        return torch.from_numpy(pictures), mask
+            return torch.zeros(len(keys), height, width, 3, dtype=torch.uint8), mask
+        pixels[~mask.numpy()] = 0
+        return images, mask
 
     def _sizes_differ(self, camera: str, keys: Sequence[tuple[str, int]]) -> EpisodeError:
         owners: dict[str, str] = {}
@@ -250,3 +277,12 @@ class WindowDataset:
         if self.interface.cameras and not sizes:
             raise ConfigError(f"No episode has any of the cameras {', '.join(self.interface.cameras)}.")
         return {camera: sizes.get(camera) or next(iter(sizes.values())) for camera in self.interface.cameras}
+
+
+def _in_order(parts: Sequence[tuple[list[int], Encoded]], name: str, num: int) -> np.ndarray:
+    """Return one array of encoded parts, whose rows are told, as one."""
+    first = getattr(parts[0][1], name)
+    values = np.empty((num, *first.shape[1:]), first.dtype)
+    for rows, part in parts:
+        values[rows] = getattr(part, name)
+    return values

@@ -5,11 +5,9 @@ reads a chunk whose file is missing as zeros, and this module looks for the file
 read directly; Zarr is loaded for any other, and for the last word on a broken one.
 """
 
-import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +30,7 @@ from robotrain.episodes.schema import (
     read_facts,
 )
 from robotrain.episodes.shards import ElementReader, read_rows
+from robotrain.episodes.spans import Span, prompts_at, span_from_json
 from robotrain.episodes.storage import BYTES, StoredArray, missing_chunk_files, missing_words, read_stored_array
 from robotrain.errors import EpisodeError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
@@ -42,15 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["Episode", "Span", "open_episode"]
 
 _BLOCK = 100  # pictures that are read in one call: bounds memory, and costs a hundredth of a call each
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A text that holds for frames start to end, end left out."""
-
-    text: str
-    start: int
-    end: int
 
 
 def open_episode(path: Path | str) -> "Episode":
@@ -162,19 +152,26 @@ class Episode:
         folder = self.facts.path / image_array(camera)
         return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
-    def image(self, camera: str, frame: int) -> np.ndarray:
+    def image(
+        self, camera: str, frame: int, *, into: np.ndarray | None = None, least: tuple[int, int] = (0, 0)
+    ) -> np.ndarray:
         """Return a picture (h, w, 3) uint8, RGB.
+
+        Args:
+            camera: one of `cameras`.
+            frame: from 0.
+            into: (h, w, 3) uint8 in one piece, to be filled and returned; must have the picture's size.
+            least: height and width in pixels that are enough, see `jpegs.decode_picture`.
 
         Raises:
             UnknownNameError: when the episode has no such camera.
-            EpisodeError: when the frame is outside the episode, or the picture is missing or broken.
+            EpisodeError: when the frame is outside the episode, or the picture is missing, broken or of another size.
         """
-        encoded = self.jpeg(camera, frame)
+        picture = self.jpeg(camera, frame)
         try:
-            return decode_picture(encoded)
+            return decode_picture(picture, into, least=least)
         except ValueError as problem:
-            text = f"the picture is no sound JPEG: {problem}."
-            raise EpisodeError(self.hash, text, array=image_array(camera), frame=frame) from None
+            raise self._no_jpeg(camera, frame, problem) from None
 
     def image_size(self, camera: str) -> tuple[int, int]:
         """Return width and height of a camera's first picture, in pixels."""
@@ -183,9 +180,12 @@ class Episode:
             try:
                 self._sizes[camera] = picture_size(picture)
             except ValueError as problem:
-                text = f"the picture is no sound JPEG: {problem}."
-                raise EpisodeError(self.hash, text, array=image_array(camera), frame=0) from None
+                raise self._no_jpeg(camera, 0, problem) from None
         return self._sizes[camera]
+
+    def _no_jpeg(self, camera: str, frame: int, problem: ValueError) -> EpisodeError:
+        text = f"the picture is no sound JPEG: {problem}."
+        return EpisodeError(self.hash, text, array=image_array(camera), frame=frame)
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -199,7 +199,7 @@ class Episode:
 
     def prompts(self, frame: int) -> tuple[str, ...]:
         """Return all texts that hold at a frame, in stored order."""
-        return tuple(span.text for span in self.spans if span.start <= frame < span.end)
+        return prompts_at(self.spans, frame)
 
     def prompt(self, frame: int) -> str:
         """Return the text that a policy reads at a frame: its first annotation, else the description, else the task."""
@@ -246,7 +246,7 @@ class Episode:
                 return (), missing_words(missing, self.facts.path)
             with _zarr_errors(self.facts, ANNOTATIONS):
                 elements = _open_array(stored.folder)[:]
-            return tuple(_span(element) for element in np.asarray(elements).ravel()), None
+            return tuple(span_from_json(element) for element in np.asarray(elements).ravel()), None
         except KeyError as problem:
             return (), f"an annotation has no {problem}."
         except (EpisodeError, ValueError, TypeError, RecursionError) as problem:
@@ -385,16 +385,3 @@ def _open_array(folder: Path) -> "zarr.Array[Any]":
     with warnings.catch_warnings():  # variable-length bytes have no agreed v3 specification, and Zarr says so each time
         warnings.simplefilter("ignore", UnstableSpecificationWarning)
         return zarr.open_array(folder, mode="r", zarr_format=3)
-
-
-def _span(element: Any) -> Span:
-    """Read one stored annotation: compact JSON with text, start_idx and end_idx."""
-    told = json.loads(element)
-    if not isinstance(told, dict):
-        raise TypeError(f"an annotation is a {type(told).__name__}, no object.")
-    if not isinstance(told["text"], str):
-        raise TypeError(f"the text of an annotation is {told['text']!r}, no text.")
-    ends = told["start_idx"], told["end_idx"]
-    if not all(type(end) is int or (isinstance(end, float) and end.is_integer()) for end in ends):
-        raise TypeError(f"an annotation spans frames {ends[0]!r} to {ends[1]!r}, which are no whole numbers.")
-    return Span(told["text"], int(ends[0]), int(ends[1]))

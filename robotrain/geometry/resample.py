@@ -15,9 +15,13 @@ def resample(values: np.ndarray, num: int) -> np.ndarray:
     """Return values (..., num, D) float64, linear between the rows of (..., n, D), first and last row kept."""
     values = np.asarray(values, dtype=np.float64)
     lower, upper, fraction = _source_rows(values.shape[-2], num)
-    start = values[..., lower, :]
-    mixed = start + fraction[:, None] * (values[..., upper, :] - start)
-    return np.where((fraction == 0)[:, None], start, mixed)  # so that a not-a-number stays in its own row
+    start, mixed = np.take(values, lower, axis=-2), np.take(values, upper, axis=-2)
+    mixed -= start  # in place: fresh memory costs more than the arithmetic
+    mixed *= fraction[:, None]
+    mixed += start
+    hit = np.flatnonzero(fraction == 0)
+    mixed[..., hit, :] = start[..., hit, :]  # so that a not-a-number stays in its own row
+    return mixed
 
 
 def resample_poses(poses: np.ndarray, num: int) -> np.ndarray:

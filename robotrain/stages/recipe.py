@@ -50,6 +50,12 @@ def recipe_layers(choice: TrainChoice) -> tuple[Layer, ...]:
     return (recipe, *layers)
 
 
+def default_arch() -> Layer:
+    """Return the arch of the default recipe."""
+    recipe = load_named("recipe", DEFAULT_RECIPE)
+    return Layer(recipe.where, recipe.values["arch"])
+
+
 def _resumed(choice: TrainChoice, run_dir: Path) -> Layer:
     given = [f"--{name}" for name in (*GROUPS, "recipe") if getattr(choice, name) is not None]
     if given:

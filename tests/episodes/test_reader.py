@@ -11,7 +11,8 @@ import simplejpeg
 import zarr
 
 from robotrain.embodiments.arms import FRONT_INTRINSICS
-from robotrain.episodes.reader import Span, open_episode
+from robotrain.episodes.reader import open_episode
+from robotrain.episodes.spans import Span
 from robotrain.errors import EpisodeError, UnknownNameError
 from robotrain.geometry.cameras import Intrinsics
 from tests.factories import make_eva_episode, make_human_episode
