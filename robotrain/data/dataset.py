@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from robotrain import console
-from robotrain.batch import Batch, Keys, Observation
+from robotrain.batch import Batch, Keys, Observation, history_fields
 from robotrain.data.buffers import Buffers
 from robotrain.data.numbers import EpisodeNumbers
 from robotrain.data.pipeline import Encoded, Pipeline, Window, join_windows
@@ -161,6 +161,7 @@ class WindowDataset:
             state_mask=torch.from_numpy(encoded.state_mask),
             prompts=tuple(self.prompt(episode, frame) for episode, frame in keys),
             keys=tuple(keys),
+            **history_fields(encoded.state_history, encoded.state_history_mask, encoded.history_mask),
         )
         return Batch(
             observation=observation,
