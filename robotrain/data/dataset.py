@@ -19,6 +19,7 @@ from robotrain.batch import Batch, Keys, Observation, history_fields
 from robotrain.data.buffers import Buffers
 from robotrain.data.numbers import EpisodeNumbers
 from robotrain.data.pipeline import Encoded, Pipeline, Window, join_windows
+from robotrain.embodiments.history import BEFORE
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import ConfigError, EpisodeError, UnknownNameError, listing
@@ -153,6 +154,11 @@ class WindowDataset:
         images, image_mask = {}, {}
         for camera in self.interface.cameras:
             images[camera], image_mask[camera] = self._images(camera, keys)
+        if self.interface.history.image_seconds is not None:
+            earlier, real = self._earlier(keys)
+            for camera in self.interface.cameras:
+                pictures, mask = self._images(camera, earlier)
+                images[camera + BEFORE], image_mask[camera + BEFORE] = pictures, mask & real
         observation = Observation(
             embodiment=self.interface.embodiment,
             images=images,
@@ -228,6 +234,12 @@ class WindowDataset:
             for rows, window in self.gather([keys[row] for row in chosen]):
                 parts.append(([chosen[row] for row in rows], self.pipeline.encode(window)))
         return Encoded(**{field.name: _in_order(parts, field.name, len(keys)) for field in fields(Encoded)})
+
+    def _earlier(self, keys: Sequence[tuple[str, int]]) -> tuple[list[tuple[str, int]], Tensor]:
+        """Return the (hash, frame) of the earlier pictures, not before the first frame, and which are real (B,)."""
+        stride = {name: self.interface.history.image_stride(self.facts[name].fps) for name, _ in keys}
+        wanted = [(name, frame - stride[name]) for name, frame in keys]
+        return [(name, max(0, frame)) for name, frame in wanted], torch.tensor([frame >= 0 for _, frame in wanted])
 
     def _images(self, camera: str, keys: Sequence[tuple[str, int]]) -> tuple[Tensor, Tensor]:
         """Read one camera's pictures (B, h, w, 3) uint8 and their mask (B,); an absent camera gives zeros."""

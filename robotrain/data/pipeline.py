@@ -325,5 +325,5 @@ def build_pipeline(
     if history.per_step_wrist and not any(source.state_frame in wrists for source in plan.sources):
         problem = f"data.history.per_step_wrist says nothing in mode '{chosen}': its state knows no wrist's frame."
         raise ConfigError(problem)
-    history = history if history.steps > 1 else NO_HISTORY
+    history = history if history.steps > 1 else History(image_seconds=history.image_seconds)
     return Pipeline(embodiment, chosen, horizon, spans, plan, history, stop_at_text_end)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robotrain.embodiments.history import NO_HISTORY, History
+from robotrain.embodiments.history import BEFORE, NO_HISTORY, History
 from robotrain.embodiments.layout import Layout
 from robotrain.embodiments.sides import Side
 from robotrain.errors import LayoutError, UnknownNameError
@@ -75,7 +75,13 @@ class PolicyInterface:
     """Time from the first to the last step of the chunk, in seconds."""
     cameras: tuple[str, ...]
     history: History = NO_HISTORY
-    """The states that the policy reads."""
+    """The states and earlier pictures that the policy reads."""
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The pictures that the policy sees: one a camera, and where the history has it an earlier one of each."""
+        earlier = [f"{camera}{BEFORE}" for camera in self.cameras if self.history.image_seconds is not None]
+        return (*self.cameras, *earlier)
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain data for JSON and checkpoints."""

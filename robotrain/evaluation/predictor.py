@@ -171,7 +171,8 @@ class LoadedPolicy:
             arrays: by stored name: (width,), in stored frames and units, head pose included where there is one. Of a
                 policy that reads a history of K states: (k, width), rows ``interface.history.seconds`` apart, the
                 current one last; k below K at the start of an episode.
-            images: by camera: (h, w, 3) uint8 RGB; a camera left out counts as absent.
+            images: by camera: (h, w, 3) uint8 RGB; a camera left out counts as absent. Of a policy that reads earlier
+                pictures, those by ``front_1.before`` and so on.
             prompt: what to do, in words.
             embodiment: which of the policy's; None where it has one.
             camera_poses: by arm: base_from_camera (4, 4), metres; an arm left out takes the embodiment's own.
@@ -293,20 +294,20 @@ def _pictures(
     interface: PolicyInterface, images: Mapping[str, np.ndarray]
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """Return a batch of one picture a camera and their masks; an absent camera gives black and False."""
-    known = {camera: images[camera] for camera in interface.cameras if camera in images}
+    known = {view: images[view] for view in interface.views if view in images}
     for camera, picture in known.items():
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
             raise ShapeError(f"images['{camera}']", "(h, w, 3) uint8", f"{picture.shape} {picture.dtype}")
     if interface.cameras and not known:
         raise PredictionError(
-            f"The policy looks through {', '.join(interface.cameras)}, and there is a picture of none of them."
+            f"The policy looks through {', '.join(interface.views)}, and there is a picture of none of them."
         )
     pictures: dict[str, torch.Tensor] = {}
-    for camera in interface.cameras:
+    for camera in interface.views:
         picture = known.get(camera)
         chosen = np.zeros_like(next(iter(known.values()))) if picture is None else np.ascontiguousarray(picture)
         pictures[camera] = torch.from_numpy(chosen.copy())[None]
-    return pictures, {camera: torch.tensor([camera in known]) for camera in interface.cameras}
+    return pictures, {camera: torch.tensor([camera in known]) for camera in interface.views}
 
 
 def _body(interface: PolicyInterface) -> Embodiment:

@@ -105,7 +105,7 @@ class LanguageStem(nn.Module):
 def build_stems(config: StemsConfig, interface: PolicyInterface, width: int, dropout: float) -> nn.ModuleDict:
     """Return the stems of one embodiment by modality, in the order of their tokens: state, cameras, language."""
     stems: dict[str, nn.Module] = {"state": StateStem(config, interface.state.width, width, dropout)}
-    for camera in interface.cameras:
+    for camera in interface.views:
         stems[f"image_{module_key(camera)}"] = ImageStem(config, camera, width, dropout)
     if config.language == "words":
         stems["language"] = LanguageStem(config, width, dropout)

@@ -1,6 +1,7 @@
 """A policy that reads a history, from its data to what a robot calls: the same numbers everywhere."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +120,23 @@ def test_a_policy_of_mended_wrists_mends_what_a_robot_gives_it(path: Path, *, me
     loaded = loaded_for(dataset_of(path).interface, mend=mend)
     assert loaded.pipeline().plan.mended == (("left.obs_wrist_pose",) if mend else ())
     assert loaded.pipeline().history == HISTORY
+
+
+def test_act_takes_earlier_pictures_by_name(tmp_path: Path) -> None:
+    facts = open_episode(make_human_episode(tmp_path / "p.zarr", num_frames=12)).facts
+    pipeline = build_pipeline(
+        embodiment_of("human_bimanual", {}), horizon=H, seconds=0.2, history=replace(HISTORY, image_seconds=0.1)
+    )
+    dataset, seen = WindowDataset([facts], pipeline), []
+    loaded, episode = loaded_for(dataset.interface), open_episode(facts.path)
+    original = loaded.module.predict
+    loaded.module.predict = lambda observation, draws: (seen.append(observation), original(observation, draws))[1]
+    arrays = {name: episode.numbers(name)[[5, 7, 9]] for name in pipeline.arrays(facts)}
+    pictures = {"front_1": episode.image("front_1", 9), "front_1.before": episode.image("front_1", 6)}
+    loaded.act(arrays, pictures, key=("p", 9))
+    loaded.act(arrays, {"front_1": pictures["front_1"]})
+    expected = dataset.batch([("p", 9)]).observation
+    for view, picture in expected.images.items():
+        assert torch.equal(seen[0].images[view], picture)
+        assert torch.equal(seen[0].image_mask[view], expected.image_mask[view])
+    assert seen[1].image_mask["front_1.before"].tolist() == [False]
