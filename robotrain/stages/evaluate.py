@@ -21,7 +21,7 @@ from robotrain.files import write_json
 from robotrain.predictions import save_predictions
 from robotrain.stages.inputs import DiffersFrom, build_inputs, data_layers, with_root
 from robotrain.stages.render import render_predictions
-from robotrain.stages.run_directory import EVAL, load_split, newest_run, run_of
+from robotrain.stages.run_directory import EVAL, changed_since, load_split, newest_run, run_of
 from robotrain.training.checkpoint import resolve_checkpoint
 
 SPLITS = ("train", "valid", "all")
@@ -142,6 +142,10 @@ def _subject(
     wanted = loaded.interface_of(facts[0].embodiment)
     inputs = build_inputs(selection, data, horizon=wanted.horizon)
     loaded.check(inputs.interface)
+    run_dir = run_of(checkpoint)
+    if config.data is None and run_dir is not None and not config.allow_changed:
+        paths = [each.path for each in facts]
+        changed_since(run_dir, selection.root, paths, allowed=False, setting="allow_changed")
     if config.data is not None:
         _warn_of_leak(loaded, [each.hash for each in facts], name)
         _warn_of_wrists(loaded, data, facts)

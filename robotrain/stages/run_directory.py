@@ -7,21 +7,21 @@ Knows paths; refuses to know models.
         checkpoints/  eval/<checkpoint>/<split>/
 """
 
+import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
-from robotrain.console import track
+from robotrain.console import count, track
 from robotrain.episodes.index import open_index
-from robotrain.episodes.records import MANIFEST
+from robotrain.episodes.records import MANIFEST, read_manifest
 from robotrain.episodes.resolver import Selection
-from robotrain.episodes.validation.survey import record_contents
-from robotrain.errors import ManifestError, MissingPathError
+from robotrain.episodes.validation.survey import read_digests, record_contents
+from robotrain.errors import ManifestError, MissingPathError, listing
 from robotrain.files import log_dir, write_json
 
 CONFIG = "config.yaml"
@@ -47,7 +47,7 @@ def create_run_directory(name: str, description: str, logs: Path | None = None) 
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     parent = (logs or log_dir()).resolve() / name
     parent.mkdir(parents=True, exist_ok=True)
-    for number in count(1):
+    for number in itertools.count(1):
         path = parent / (f"{description}_{moment}" if number == 1 else f"{description}_{moment}-{number}")
         try:
             path.mkdir()
@@ -120,6 +120,35 @@ def save_split(run_dir: Path, selection: Selection, differs: Mapping[str, str] |
         "episodes": episodes,
     }
     write_json(run_dir / MANIFEST, manifest)
+
+
+def changed_since(run_dir: Path, root: Path, paths: Sequence[Path], *, allowed: bool, setting: str) -> dict[str, str]:
+    """Return by hash how episodes differ, to the byte, from what they were when a run recorded them.
+
+    Args:
+        run_dir: the run.
+        root: the folder of episodes.
+        paths: its episodes, or some of them.
+        allowed: whether they may differ.
+        setting: what lets them, for the message.
+
+    Raises:
+        ManifestError: when one differs, and may not.
+    """
+    manifest = run_dir / MANIFEST
+    recorded = read_manifest(manifest)
+    with open_index(root) as index:
+        digests = track(read_digests(index, paths), "compare", total=len(paths), unit="episodes")
+        now = {entry.hash: digest for entry, digest in digests if entry.hash in recorded}
+    changed = {
+        each: f"Its digest is {digest[:12]}..., and {recorded[each].digest[:12]}... when the run began."
+        for each, digest in now.items()
+        if digest != recorded[each].digest
+    }
+    if changed and not allowed:
+        names = f"{count(len(changed), 'episode')} of the run changed since it began: {listing(changed)}."
+        raise ManifestError(manifest, f"{names} Fetch what it began with; to go on all the same: {setting}=true")
+    return changed
 
 
 def load_split(run_dir: Path) -> Split:

@@ -25,6 +25,7 @@ from robotrain.stages.run_directory import (
     STATS,
     announced,
     announced_run,
+    changed_since,
     create_run_directory,
     load_split,
     save_split,
@@ -149,6 +150,11 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     if checkpoint is not None:
         check_resumable(checkpoint, module)
     shared = announced_run()
+    differs = dict(sound.differs)
+    if resume is not None and shared is None:
+        paths, allowed = [facts.path for facts in inputs.selection.all], config.data.allow_changed
+        root = inputs.selection.root
+        differs |= changed_since(resume, root, paths, allowed=allowed, setting="data.allow_changed")
     run_dir = (
         resume
         or shared
@@ -156,7 +162,7 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     )
     if shared is None:
         _describe(run_dir, config, stats)
-        save_split(run_dir, sound.selection, sound.differs)
+        save_split(run_dir, sound.selection, differs)
     say(f"Training {config.arch.name} on {count(len(inputs.selection.train), 'episode')}: {run_dir}")
     try:
         with announced(run_dir):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.errors import CheckpointError, ConfigError, PinError, UnknownNameError
+from robotrain.errors import CheckpointError, ConfigError, ManifestError, PinError, UnknownNameError
 from robotrain.stages.evaluate import EvaluateConfig, resolve_config, run
 from robotrain.stages.run_directory import load_split
 from tests.factories import make_eva_episode
@@ -52,6 +52,18 @@ def test_a_lost_episode_is_not_passed_over(own_run: Path, tiny_episodes: Path, t
             run(EvaluateConfig(checkpoint=str(own_run)))
     finally:
         (tmp_path / "aside").rename(path)
+
+
+def test_a_held_out_episode_that_changed_is_not_scored_unless_asked(own_run: Path, tiny_episodes: Path) -> None:
+    told = tiny_episodes / f"{load_split(own_run).valid[0]}.zarr" / "zarr.json"
+    before = told.read_bytes()
+    told.write_bytes(before.replace(b'"task_name": "', b'"task_nome": "'))  # of the same size
+    try:
+        with pytest.raises(ManifestError, match="1 episode of the run changed since it began"):
+            run(EvaluateConfig(checkpoint=str(own_run)))
+        assert run(EvaluateConfig(checkpoint=str(own_run), allow_changed=True))
+    finally:
+        told.write_bytes(before)
 
 
 def test_a_checkpoint_without_its_run_needs_data(own_run: Path, tmp_path: Path, tiny_episodes: Path) -> None:

@@ -1,5 +1,6 @@
 """Training as a stage: what it refuses before it writes, and how it ends early."""
 
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.errors import CheckpointError, ConfigError
+from robotrain.errors import CheckpointError, ConfigError, ManifestError
 from robotrain.stages.recipe import TrainChoice
 from robotrain.stages.run_directory import newest_run
 from robotrain.stages.train import TrainReport, plan, resolve_config, run
@@ -86,6 +87,21 @@ def test_a_run_does_not_go_on_with_other_episodes(own_run: Path, tiny_episodes: 
     with pytest.raises(CheckpointError, match="not those it began with"):
         resume(own_run, "trainer.max_steps=4", f"data.episodes.root={grown}")
     assert contents(own_run) == before
+
+
+def test_a_run_goes_on_with_changed_episodes_only_where_asked_and_says_so(
+    own_run: Path, tiny_episodes: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(tiny_episodes, tmp_path / "copy"))  # of which no index knows anything
+    told = next(root.iterdir()) / "zarr.json"
+    told.write_bytes(told.read_bytes().replace(b'"task_name": "', b'"task_nome": "'))  # of the same size
+    name, before = told.parent.name.removesuffix(".zarr"), contents(own_run)
+    settings = ("trainer.max_steps=4", f"data.episodes.root={root}")
+    with pytest.raises(ManifestError, match=f"1 episode of the run changed since it began: {name}"):
+        resume(own_run, *settings)
+    assert contents(own_run) == before
+    assert resume(own_run, *settings, "data.allow_changed=true").step == 4
+    assert list(json.loads((own_run / "manifest.json").read_text())["differs"]) == [name]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from robotrain.cache import source_digest
-from robotrain.episodes.digest import Content, ManifestRow, read_content
+from robotrain.episodes.digest import Content, ManifestRow, compute_digest, read_content
 from robotrain.episodes.index import Entry, Found, Index, Record, batches
 from robotrain.episodes.records import Change, Recorded, changed_content, changed_files, recorded_of
 from robotrain.episodes.schema import hash_of
@@ -18,7 +18,7 @@ from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.errors import EpisodeError, MissingPathError, listing
 from robotrain.processes import Workers
 
-__all__ = ["Surveyed", "equal_contents", "record_contents", "survey"]
+__all__ = ["Surveyed", "equal_contents", "read_digests", "record_contents", "survey"]
 
 _SOURCES = (
     "geometry",
@@ -105,6 +105,20 @@ def record_contents(index: Index, paths: Sequence[Path]) -> Iterator[ManifestRow
             for entry in entries:
                 digest = entry.digest or records[entry.path.name].digest
                 yield entry.manifest_row(digest)
+
+
+def read_digests(index: Index, paths: Sequence[Path]) -> Iterator[tuple[Entry, str]]:
+    """Yield these episodes with their digests as they are now, in their order; nothing is recorded.
+
+    Raises:
+        EpisodeError: when one changes while it is read.
+    """
+    with Workers() as workers:
+        for batch in batches(paths):
+            entries = index.refresh(batch)
+            unread = [entry.path for entry in entries if entry.digest is None]
+            read = dict(zip(unread, workers.map(compute_digest, unread), strict=True))
+            yield from ((entry, entry.digest or read[entry.path]) for entry in entries)
 
 
 def equal_contents(index: Index) -> Iterator[Finding]:
