@@ -59,7 +59,9 @@ class EpisodesDataModule(pl.LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """Return the loader of training batches, for this process of the trainer."""
-        order = TrainOrder(len(self.train), self.batch_size, self.seed, self.steps_per_epoch, self._share())
+        order = TrainOrder(
+            len(self.train), self.batch_size, self.seed, self.steps_per_epoch, self._share(), self._num_trained_on()
+        )
         return self._loader(self.train, order)
 
     def val_dataloader(self) -> DataLoader[Batch] | list[Any]:
@@ -67,6 +69,10 @@ class EpisodesDataModule(pl.LightningDataModule):
         if self.valid is None or len(self.valid) == 0:
             return []
         return self._loader(self.valid, ValidOrder(len(self.valid), self.batch_size, self.seed, self._share()))
+
+    def _num_trained_on(self) -> int:
+        """Return the batches that optimiser steps were made of: what was only fetched ahead does not count."""
+        return 0 if self.trainer is None else self.trainer.global_step * self.trainer.accumulate_grad_batches
 
     def _share(self) -> Share:
         trainer = self.trainer

@@ -45,12 +45,17 @@ class TrainOrder:
         seed: of the order.
         batches_per_epoch: batches that an epoch takes; epoch e begins at global batch e * batches_per_epoch.
         share: this process's part.
+        start: global batches that were trained on before: the first iteration begins with this one, and ends with the
+            epoch that it lies in.
     """
 
-    def __init__(self, num_samples: int, batch_size: int, seed: int, batches_per_epoch: int, share: Share) -> None:
+    def __init__(
+        self, num_samples: int, batch_size: int, seed: int, batches_per_epoch: int, share: Share, start: int = 0
+    ) -> None:
         self.num_samples, self.batch_size, self.seed = num_samples, batch_size, seed
-        self.batches_per_epoch, self.share = batches_per_epoch, share
-        self.epoch = 0
+        self.batches_per_epoch, self.share, self.start = batches_per_epoch, share, start
+        self.epoch = start // batches_per_epoch
+        self._begun = False
 
     @property
     def sampler(self) -> "TrainOrder":
@@ -58,8 +63,12 @@ class TrainOrder:
         return self
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin at this epoch the next time it is iterated; Lightning calls it, after a resume too."""
-        self.epoch = epoch
+        """Begin at this epoch the next time it is iterated; Lightning calls it.
+
+        Before the first iteration it changes nothing: Lightning's count is wrong inside an epoch, and ``start`` knows.
+        """
+        if self._begun or not self.start:
+            self.epoch = epoch
 
     def __len__(self) -> int:
         return self.batches_per_epoch
@@ -71,10 +80,13 @@ class TrainOrder:
         return whole[self.share.rank :: self.share.world].tolist()
 
     def __iter__(self) -> Iterator[list[int]]:
+        self._begun = True
         step = self.share.world * self.batch_size
-        start = self.epoch * self.batches_per_epoch * step
-        row = entries(self.num_samples, self.seed, start, start + self.batches_per_epoch * step)
-        for batch in row.reshape(self.batches_per_epoch, step):
+        begin, end = self.epoch * self.batches_per_epoch, (self.epoch + 1) * self.batches_per_epoch
+        if begin < self.start < end:
+            begin = self.start
+        row = entries(self.num_samples, self.seed, begin * step, end * step)
+        for batch in row.reshape(-1, step):
             yield batch[self.share.rank :: self.share.world].tolist()
 
 

@@ -107,7 +107,7 @@ class PolicyModule(pl.LightningModule):
 
     def training_step(self, batch: AnyBatch, batch_idx: int) -> Tensor:
         """Return the loss of one micro-batch: the mean over its embodiments."""
-        torch.manual_seed(_mixed_seed(self.learning.seed, self.global_step, batch_idx, self.global_rank))
+        torch.manual_seed(_mixed_seed(self.learning.seed, self.global_step, self._place(batch_idx), self.global_rank))
         losses: dict[str, Tensor] = {}
         for part in _parts(batch):
             draws = self.draws(part.observation, seed=self.learning.seed, pass_index=self.global_step)
@@ -123,6 +123,11 @@ class PolicyModule(pl.LightningModule):
             for name, value in losses.items():
                 self.log(f"train/loss/{name}", value.detach(), on_step=True, on_epoch=False, batch_size=1)
         return loss
+
+    def _place(self, batch_idx: int) -> int:
+        """Return the place of a micro-batch in its epoch; Lightning's number counts from where a resumed run began."""
+        micro = self.trainer.accumulate_grad_batches
+        return int((self.global_step * micro + batch_idx % micro) % self.trainer.num_training_batches)
 
     def validation_step(self, batch: AnyBatch, batch_idx: int) -> None:  # noqa: ARG002  # Lightning passes it
         """Log the loss, and the mean squared error of sampled chunks, normalised; the same numbers at every call."""

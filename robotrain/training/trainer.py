@@ -156,7 +156,7 @@ def fit(trainer: pl.Trainer, module: PolicyModule, data: pl.LightningDataModule,
         trainer: from `build_trainer`.
         module: on the CPU; the trainer places it.
         data: loaders of training and validation batches.
-        resume: a checkpoint of the same arch and embodiments to go on from; bit for bit when written between epochs.
+        resume: a checkpoint of the same arch and embodiments to go on from, bit for bit.
 
     Raises:
         CheckpointError: when the checkpoint does not fit the module.

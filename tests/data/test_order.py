@@ -68,3 +68,19 @@ def test_a_validation_cut_short_is_an_even_sample() -> None:
 @pytest.mark.parametrize("order", [TrainOrder(5, 2, 0, 3, Share()), ValidOrder(5, 2, 0, Share())])
 def test_iterating_twice_gives_the_same_batches(order: TrainOrder | ValidOrder) -> None:
     assert list(order) == list(order)
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 3), st.integers(0, 17))
+def test_from_wherever_it_starts_the_rest_of_the_order_follows(num: int, batch: int, world: int, start: int) -> None:
+    for rank in range(world):
+        share = Share(rank, world)
+        through, resumed = TrainOrder(num, batch, 0, 5, share), TrainOrder(num, batch, 0, 5, share, start)
+        resumed.set_epoch(99)  # what Lightning counts inside an epoch is wrong
+        if start == 0:
+            resumed.set_epoch(0)
+        found = list(resumed)
+        for epoch in range(start // 5 + 1, 4):
+            resumed.set_epoch(epoch)
+            found += resumed
+        assert found == [through.batch(index) for index in range(start, 20)]
+        assert len(resumed) == 5
