@@ -1,5 +1,6 @@
 """`robotrain norm-stats`: the numbers that normalisation rests on."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,11 +15,11 @@ from robotrain.cli.options import (
     say_next,
     say_path,
 )
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import print_table, print_wrapped
 from robotrain.console import count, out
 
 if TYPE_CHECKING:
-    from robotrain.stages.stats import StatsReport
+    from robotrain.stages.stats import CheckReport, StatsReport
 
 EXAMPLE = "robotrain norm-stats ~/episodes --arch hpt_tiny"
 
@@ -30,6 +31,17 @@ def norm_stats(
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Compute again, even where the cache has them.")
     ] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            help="Hold these statistics (stats.json, run, checkpoint) against the data: what lies outside -1 to 1.",
+            metavar="FILE",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw a picture per field of the actions.", metavar="DIR")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compute the statistics of actions and states over the training split.
@@ -38,9 +50,21 @@ def norm_stats(
     is read. The result lies in the cache, keyed by the content of the
     episodes, where train finds it.
     """
+    from robotrain.errors import ConfigError
     from robotrain.stages.stats import StatsRequest, run
+    from robotrain.stages.stats import check as check_stats
 
-    report = run(StatsRequest(data=data, arch=arch, recompute=recompute, allow_missing=allow_missing))
+    request = StatsRequest(data=data, arch=arch, recompute=recompute, allow_missing=allow_missing, plot=plot)
+    if check is not None:
+        if recompute or plot is not None:
+            raise ConfigError("--check computes and draws no statistics: leave --recompute and --plot out.")
+        checked = check_stats(request, check)
+        if as_json:
+            print_json(checked.to_plain())
+        else:
+            _show_check(checked)
+        return
+    report = run(request)
     if as_json:
         print_json(report.to_plain())
         return
@@ -56,7 +80,29 @@ def _show(report: "StatsReport") -> None:
         markup=False,
     )
     for group in ("actions", "state"):
-        print_table((group, "unit", "width", "1 %", "99 %", "largest std"), report.rows(group), text=2)
+        headings = (group, "unit", "min", "1%", "99%", "max", "flat", "missing", "far out")
+        print_table(headings, report.rows(group), text=2)
+    print_wrapped(
+        "flat: columns that never move and normalise to 0; missing: values that do not count, because a hand was not "
+        "seen or the episode had ended; far out: values more than 5 times as far from the middle as the 1 % and 99 % "
+        "quantiles."
+    )
     for remark in report.remarks:
-        out.print(f"note: {remark}", markup=False)
-    say_path("from cache" if report.cache.hit else "computed", report.cache.path)
+        print_wrapped(f"note: {remark}")
+    origin = "given" if not report.cache.key else "from cache" if report.cache.hit else "computed"
+    say_path(origin, report.cache.path)
+    if report.pictures:
+        say_path("pictures", report.pictures[0].parent)
+
+
+def _show_check(report: "CheckReport") -> None:
+    out.print(
+        f"{count(report.outside.num_samples, 'sample')} of {count(report.num_episodes, 'episode')}, "
+        f"normalised by the statistics of {count(len(report.stats.episodes), 'episode')}: "
+        "values outside -1 to 1",
+        markup=False,
+        soft_wrap=True,
+    )
+    for group in ("actions", "state"):
+        print_table((group, "unit", "outside", "most of all"), report.rows(group), text=2)
+    say_path("statistics", report.file)

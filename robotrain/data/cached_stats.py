@@ -13,9 +13,8 @@ from pathlib import Path
 
 from robotrain import console
 from robotrain.cache import cache_file, load_cached, save_cached, source_digest
-from robotrain.data.exact_stats import compute_stats
 from robotrain.data.pipeline import Pipeline
-from robotrain.data.stats import SCHEMA_VERSION, Stats
+from robotrain.data.stats import MEMORY_GIB, SCHEMA_VERSION, Stats
 from robotrain.episodes import schema
 from robotrain.episodes.digest import digest_of_arrays
 from robotrain.episodes.index import open_index
@@ -68,6 +67,7 @@ def load_or_compute_stats(
     cameras: tuple[str, ...] | None = None,
     *,
     pool_horizon: bool = False,
+    memory_gib: float = MEMORY_GIB,
     recompute: bool = False,
 ) -> tuple[Stats, CacheResult]:
     """Return the statistics of some episodes, from the cache if nothing that shapes them has changed.
@@ -79,6 +79,7 @@ def load_or_compute_stats(
         pipeline: makes chunks of their arrays.
         cameras: what the interface names; not part of the key.
         pool_horizon: one set of action numbers a channel over all steps.
+        memory_gib: most that the samples may take at a time; not part of the key.
         recompute: True ignores what is in the cache and replaces it.
 
     Raises:
@@ -93,7 +94,15 @@ def load_or_compute_stats(
     stats = None if recompute else _cached(key)
     hit = stats is not None
     if stats is None:
-        stats = compute_stats([Episode(episode) for episode in facts], pipeline, cameras, pool_horizon=pool_horizon)
+        from robotrain.data.exact_stats import compute_stats  # what a hit does without
+
+        stats = compute_stats(
+            [Episode(episode) for episode in facts],
+            pipeline,
+            cameras,
+            pool_horizon=pool_horizon,
+            memory_gib=memory_gib,
+        )
         save_cached(KIND, key, {"key": key, "stats": stats.to_plain()})
     seconds = time.monotonic() - begin
     origin = "from the cache" if hit else "computed"
@@ -133,7 +142,7 @@ def _arrays_digests(facts: Sequence[EpisodeFacts], pipeline: Pipeline) -> dict[P
     """Return the digest of the arrays that are read, by episode; files are read only where the index knows none."""
     folders: dict[Path, dict[Path, tuple[str, ...]]] = {}
     for episode in facts:
-        folders.setdefault(episode.path.parent, {})[episode.path] = pipeline.arrays(episode)
+        folders.setdefault(episode.path.parent, {})[episode.path] = pipeline.digested_arrays(episode)
     digests: dict[Path, str] = {}
     for root, arrays in folders.items():
         with open_index(root) as index:

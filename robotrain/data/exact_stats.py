@@ -7,9 +7,11 @@ that is allowed, they are made in several passes over the episodes, which gives 
 Refuses to sample, to merge approximations, or to open an image.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +20,15 @@ from robotrain.data.chunk_sums import ChunkSums, Sums
 from robotrain.data.numbers import nearest_filled
 from robotrain.data.pipeline import Encoded, Pipeline
 from robotrain.data.shared_columns import SharedColumns, share_columns
-from robotrain.data.stats import MEMORY_GIB, Columns, Stats
+from robotrain.data.stats import FAR_OUT, MEMORY_GIB, Columns, Stats
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import StatsError
+from robotrain.files import canonical_json
 from robotrain.processes import Workers
 
-__all__ = ["compute_stats", "describe"]
+__all__ = ["check_finite", "compute_stats", "describe", "encoded_blocks"]
 
 BLOCK_VALUES = 1 << 20
 """Values of chunks that are encoded at a time: bounds what a process needs (about 100 MB), however long an episode."""
@@ -188,10 +191,17 @@ def compute_stats(
                 raise StatsError(f"There is no real step in {len(ordered)} episodes: nothing to compute statistics of.")
             for part in workers.map(partial(_sort_groups, shared), _sorting(groups, table.num_rows), portion=1):
                 found += part
-    return _stats(table, tally, found, tuple(facts.hash for facts in ordered))
+    recipe = json.loads(canonical_json(pipeline.recipe()))
+    return _stats(table, tally, found, tuple(facts.hash for facts in ordered), recipe)
 
 
-def _stats(table: _Table, tally: _Tally, found: Sequence[tuple[np.ndarray, int]], episodes: tuple[str, ...]) -> Stats:
+def _stats(
+    table: _Table,
+    tally: _Tally,
+    found: Sequence[tuple[np.ndarray, int]],
+    episodes: tuple[str, ...],
+    recipe: Mapping[str, Any],
+) -> Stats:
     """Put together what was found of each group of columns, in order."""
     interface = table.interface
     numbers = np.stack([each for each, _ in found])  # (groups, statistics)
@@ -213,6 +223,7 @@ def _stats(table: _Table, tally: _Tally, found: Sequence[tuple[np.ndarray, int]]
         num_left_out=tally.num_left_out,
         num_masked=tally.num_samples * interface.horizon - int(tally.counts.sum()),
         pool_horizon=table.pool_horizon,
+        recipe=recipe,
     )
 
 
@@ -222,10 +233,10 @@ def _encode_episode(
     """Write the wanted columns of an episode where they belong; the first time, return what else there is to it."""
     episode = Episode(task.facts)
     if is_first:
-        _check_finite(episode, pipeline)
+        check_finite(episode, pipeline)
     sums = ChunkSums(table.interface)
     tally = _Tally.empty(sums) if is_first else None
-    for start, encoded in _blocks(episode, pipeline, table):
+    for start, encoded in encoded_blocks(episode, pipeline):
         first = task.first_row + start
         shared.values[: wanted.stop - wanted.start, first : first + len(encoded.state)] = table.spread(encoded, wanted)
         if tally is not None:
@@ -235,15 +246,25 @@ def _encode_episode(
     return tally
 
 
-def _blocks(episode: Episode, pipeline: Pipeline, table: _Table) -> Iterator[tuple[int, Encoded]]:
+def encoded_blocks(episode: Episode, pipeline: Pipeline) -> Iterator[tuple[int, Encoded]]:
+    """Yield all frames of an episode, encoded, in portions that bound memory: the first frame of each, and the frames.
+
+    Raises:
+        EpisodeError: when it cannot be read by this pipeline.
+    """
     numbers = pipeline.load(episode)
-    block = max(1, BLOCK_VALUES // table.num_actions)
+    block = max(1, BLOCK_VALUES // (pipeline.horizon * pipeline.layouts.actions.width))
     for start in range(0, numbers.num_frames, block):
         frames = np.arange(start, min(start + block, numbers.num_frames))
         yield start, pipeline.encode(pipeline.gather(numbers, frames))
 
 
-def _check_finite(episode: Episode, pipeline: Pipeline) -> None:
+def check_finite(episode: Episode, pipeline: Pipeline) -> None:
+    """Refuse an episode whose numbers are not finite.
+
+    Raises:
+        StatsError: naming the array, how many rows and the first.
+    """
     for array in pipeline.arrays(episode.facts):
         broken = ~np.isfinite(episode.numbers(array)).all(axis=-1)
         if broken.any():
@@ -288,6 +309,10 @@ def _describe_sorted(ordered: np.ndarray) -> np.ndarray:
         total += float(away.sum())
         squares += float(np.square(away, out=away).sum())
     offset = total / num
+    low, high = _quantile(ordered, 0.01), _quantile(ordered, 0.99)
+    reach = FAR_OUT * (high - low) / 2
+    bounds = np.array([(low + high) / 2 - reach, (low + high) / 2 + reach], ordered.dtype)
+    first, last = np.searchsorted(ordered, bounds[0]), np.searchsorted(ordered, bounds[1], side="right")
     return np.array(
         [
             middle + offset,
@@ -295,10 +320,11 @@ def _describe_sorted(ordered: np.ndarray) -> np.ndarray:
             ordered[0],
             ordered[-1],
             middle,
-            _quantile(ordered, 0.01),
-            _quantile(ordered, 0.99),
+            low,
+            high,
             ordered[int(np.floor(0.0001 * (num - 1)))],
             ordered[int(np.ceil(0.9999 * (num - 1)))],
+            1 - (last - first) / num,
         ],
         np.float64,
     )

@@ -5,16 +5,16 @@ Knows plain numbers by timestep and channel; refuses to know torch, zarr and how
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.embodiments.layout import BOUNDED_KINDS, Layout
-from robotrain.errors import LayoutError, StatsError
+from robotrain.embodiments.layout import BOUNDED_KINDS, Kind, Layout
+from robotrain.errors import ConfigError, LayoutError, StatsError, UnknownNameError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MIN_SPREAD = 1e-4
 """A column whose spread is below this is constant: it normalises to 0, and 0 inverts to its centre."""
 NEARLY_CONSTANT = 1e-3
@@ -26,14 +26,64 @@ MEMORY_GIB = 4.0
 StatsMode = Literal["quantile", "minmax", "zscore"]
 
 
+Modes = StatsMode | tuple[StatsMode, ...]
+"""One mode for all columns, or one for each of the D columns of a layout."""
+GROUPS = ("actions", "state")
+_PARTS = {
+    "actions": "fields of the actions",
+    "state": "fields of the state",
+    "plan": "arrays or transforms",
+    "mask_rules": "rules of what counts",
+}
+"""What a recipe's keys are called, where their values are too long to show."""
+FAR_OUT = 5.0
+"""A value is an outlier when it lies so many times as far from the middle as the 1 % and 99 % quantiles do."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatsConfig:
     """How numbers are normalised."""
 
     mode: StatsMode = "quantile"
     """quantile: 1 % and 99 % become -1 and 1; minmax: the extremes do; zscore: mean 0, standard deviation 1."""
+    modes: dict[str, str] = field(default_factory=dict)
+    """Another mode for some fields: by name (``left.gripper``), kind (``gripper``) or group (``actions``, ``state``);
+    of these, the first that is named here counts. Rotations are bounded, and never normalised."""
     pool_horizon: bool = False
     """True: one set of numbers a channel over all steps of the chunk; False: one a step and channel."""
+    memory_gib: float = MEMORY_GIB
+    """Most that all samples together may take while statistics are computed; more samples take more passes."""
+    file: str | None = None
+    """Statistics that were computed before: a ``stats.json``, a file of the cache or a checkpoint. They must have been
+    made by the same transforms. None computes those of the training split."""
+
+    def __post_init__(self) -> None:
+        """Refuse modes that do not exist, and memory that holds nothing."""
+        for key, mode in self.modes.items():
+            if mode not in get_args(StatsMode):
+                raise UnknownNameError("mode", mode, get_args(StatsMode), where=f"data.stats.modes.{key}")
+            if key in BOUNDED_KINDS:
+                raise ConfigError(f"data.stats.modes names '{key}': rotations are bounded, and never normalised.")
+        if not self.memory_gib > 0:
+            raise ConfigError(f"data.stats.memory_gib must be above 0, found {self.memory_gib}.")
+
+    def modes_of(self, group: str, layout: Layout) -> tuple[StatsMode, ...]:
+        """Return the mode of every column of ``actions`` or ``state``."""
+        words = ((self.modes.get(f.name) or self.modes.get(f.kind) or self.modes.get(group)) for f in layout.fields)
+        chosen: list[Any] = [word or self.mode for word in words]
+        return tuple(mode for f, mode in zip(layout.fields, chosen, strict=True) for _ in range(f.width))
+
+    def check(self, interface: PolicyInterface) -> None:
+        """Check that everything that ``modes`` names is there.
+
+        Raises:
+            UnknownNameError: when it is no field, kind or group.
+        """
+        there = {f for layout in (interface.actions, interface.state) for f in layout.fields}
+        known = (*GROUPS, *sorted({f.kind for f in there} - set(BOUNDED_KINDS)), *sorted({f.name for f in there}))
+        for key in self.modes:
+            if key not in {*known, *get_args(Kind)}:
+                raise UnknownNameError("field, kind or group", key, known, where="data.stats.modes")
 
 
 @dataclass(frozen=True)
@@ -53,6 +103,8 @@ class Columns:
     """0.01 % quantile, the lower neighbour: a bound for outliers."""
     q9999: np.ndarray
     """99.99 % quantile, the upper neighbour."""
+    outliers: np.ndarray
+    """Share of the values that are outliers, see `FAR_OUT`."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return nested lists for JSON and checkpoints."""
@@ -90,6 +142,8 @@ class Stats:
     num_masked: int
     """Steps of the samples that did not count: past the episode's end, or with a missing hand."""
     pool_horizon: bool
+    recipe: Mapping[str, Any]
+    """What made the numbers, as plain data: of `Pipeline.recipe`."""
     schema_version: int = SCHEMA_VERSION
 
     def to_plain(self) -> dict[str, Any]:
@@ -109,6 +163,7 @@ class Stats:
             "num_left_out": self.num_left_out,
             "num_masked": self.num_masked,
             "pool_horizon": self.pool_horizon,
+            "recipe": dict(self.recipe),
         }
 
     @classmethod
@@ -136,6 +191,7 @@ class Stats:
                 num_left_out=plain["num_left_out"],
                 num_masked=plain["num_masked"],
                 pool_horizon=plain["pool_horizon"],
+                recipe=dict(plain["recipe"]),
             )
         except (KeyError, TypeError, ValueError, LayoutError) as problem:
             raise StatsError(f"These are not stats of robotrain: {problem!r}.") from None
@@ -161,28 +217,49 @@ class Stats:
                 raise StatsError(f"Stats '{name}': expected shape {expected}, found {array.shape}.")
 
 
-def _bounds(columns: Columns, mode: StatsMode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def differences(stats: Stats, recipe: Mapping[str, Any], *, pool_horizon: bool) -> tuple[str, ...]:
+    """Return, in words, how statistics were made otherwise than a recipe says; none where they may be used with it."""
+    told = {**stats.recipe, "pool_horizon": stats.pool_horizon}
+    wanted = {**recipe, "pool_horizon": pool_horizon}
+    lines: list[str] = []
+    for name in dict.fromkeys((*wanted, *told)):
+        there, here = told.get(name), wanted.get(name)
+        if there == here:
+            continue
+        plain = all(isinstance(value, str | int | float | bool | None) for value in (there, here))
+        lines.append(f"{name} is {there} there and {here} here" if plain else f"other {_PARTS.get(name, name)}")
+    return tuple(lines)
+
+
+def _is_mode(mode: Modes, name: StatsMode) -> np.ndarray:
+    """Return whether a mode is the named one, bool: a single one, or one for each column."""
+    return np.array(mode == name if isinstance(mode, str) else [each == name for each in mode])
+
+
+def _bounds(columns: Columns, mode: Modes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return centre, scale and spread of every column by the mode's own rule."""
-    if mode == "zscore":
-        return columns.mean, columns.std, columns.std
-    low, high = (columns.q01, columns.q99) if mode == "quantile" else (columns.min, columns.max)
-    return (low + high) / 2, (high - low) / 2, high - low
+    by_extremes, by_deviation = _is_mode(mode, "minmax"), _is_mode(mode, "zscore")
+    low = np.where(by_extremes, columns.min, columns.q01)
+    high = np.where(by_extremes, columns.max, columns.q99)
+    centre = np.where(by_deviation, columns.mean, (low + high) / 2)
+    scale = np.where(by_deviation, columns.std, (high - low) / 2)
+    return centre, scale, np.where(by_deviation, columns.std, high - low)
 
 
-def sparse_columns(columns: Columns, mode: StatsMode) -> np.ndarray:
+def sparse_columns(columns: Columns, mode: Modes) -> np.ndarray:
     """Return a mask of the columns that move so rarely that their quantiles miss it: they take mean and std instead.
 
     A column is sparse when its quantiles call it nearly constant, yet its standard deviation is wider than their range
     (a normal distribution's is a fifth of it): by quantiles the rare values would normalise to thousands. A column that
     does move is left to its quantiles, however far a few outliers lie: those are what quantiles are for.
     """
-    if mode != "quantile":
-        return np.zeros(columns.mean.shape, bool)
     spread = columns.q99 - columns.q01
-    return (spread < NEARLY_CONSTANT) & (spread < columns.std) & (columns.std >= MIN_SPREAD)
+    return (
+        _is_mode(mode, "quantile") & (spread < NEARLY_CONSTANT) & (spread < columns.std) & (columns.std >= MIN_SPREAD)
+    )
 
 
-def degenerate_columns(columns: Columns, mode: StatsMode) -> np.ndarray:
+def degenerate_columns(columns: Columns, mode: Modes) -> np.ndarray:
     """Return a mask of the columns that are constant, by the mode's own measure of spread.
 
     The spread is below `MIN_SPREAD`, or below `NEARLY_CONSTANT` and below that share of the centre: a joint that stands
@@ -193,7 +270,7 @@ def degenerate_columns(columns: Columns, mode: StatsMode) -> np.ndarray:
     return (spread < least) & ~sparse_columns(columns, mode)
 
 
-def affine(columns: Columns, layout: Layout, mode: StatsMode) -> tuple[np.ndarray, np.ndarray]:
+def affine(columns: Columns, layout: Layout, mode: Modes) -> tuple[np.ndarray, np.ndarray]:
     """Return the centre and scale that normalise an array: ``(x - centre) / scale``; back is ``y * scale + centre``.
 
     No epsilon is added, so the inverse is exact. A constant column has scale 0: it normalises to 0 and inverts to its
@@ -203,7 +280,7 @@ def affine(columns: Columns, layout: Layout, mode: StatsMode) -> tuple[np.ndarra
     Args:
         columns: statistics, (H, D) or (S,).
         layout: the meaning of the last axis.
-        mode: which statistics.
+        mode: which statistics; one for all columns, or one for each of the last axis.
 
     Returns:
         centre and scale, float64, shaped as the columns.
@@ -226,11 +303,12 @@ def invert_normalise(values: np.ndarray, centre: np.ndarray, scale: np.ndarray) 
     return values * scale + centre
 
 
-def remarks(stats: Stats, mode: StatsMode) -> tuple[str, ...]:
+def remarks(stats: Stats, config: StatsConfig) -> tuple[str, ...]:
     """Return what a person should know about the columns before training: constant ones, sparse ones, unseen ones."""
     lines: list[str] = []
     groups = (("actions", stats.actions, stats.interface.actions), ("state", stats.state, stats.interface.state))
     for name, columns, layout in groups:
+        mode = config.modes_of(name, layout)
         movable = ~layout.columns_of_kind(*BOUNDED_KINDS)
         constant = _named(degenerate_columns(columns, mode) & movable, layout)
         sparse = _named(sparse_columns(columns, mode) & movable, layout)

@@ -99,7 +99,7 @@ def manifest_path(spec: str | None, data: DataConfig) -> Path:
 def with_root(config: DataConfig) -> DataConfig:
     """Return the config with the folder of episodes filled in: absolute, ROBOTRAIN_DATA_DIR where it names none.
 
-    The registry becomes absolute too, so that a run's config means the same from anywhere.
+    The registry and the file of statistics become absolute too, so that a run's config means the same from anywhere.
 
     Raises:
         ConfigError: when neither names a folder.
@@ -109,7 +109,11 @@ def with_root(config: DataConfig) -> DataConfig:
     registry = config.episodes.registry
     if registry is not None:
         registry = str(find_registry(registry, root).resolve())
-    return replace(config, name=name, episodes=replace(config.episodes, root=str(root.resolve()), registry=registry))
+    stats = config.stats
+    if stats.file is not None:
+        stats = replace(stats, file=str(Path(stats.file).expanduser().resolve()))
+    episodes = replace(config.episodes, root=str(root.resolve()), registry=registry)
+    return replace(config, name=name, episodes=episodes, stats=stats)
 
 
 def resolve_inputs(config: DataConfig, *, horizon: int) -> Inputs:

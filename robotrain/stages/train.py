@@ -11,7 +11,7 @@ from robotrain.console import count, say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.datamodule import EpisodesDataModule
 from robotrain.data.dataset import WindowDataset
-from robotrain.data.stats import Stats, StatsMode, affine
+from robotrain.data.stats import Stats, StatsConfig, affine
 from robotrain.episodes.resolver import resolving_once
 from robotrain.errors import CheckpointError, ConfigError
 from robotrain.files import write_json
@@ -192,16 +192,19 @@ def _checkpoint_to_resume(resume: Path | None, inputs: Inputs, config: TrainConf
 
 
 def _build(config: TrainConfig, inputs: Inputs, stats: Stats) -> PolicyModule:
-    subject = Subject(
-        interface=inputs.interface, affine=affine_of(stats, config.data.stats.mode), stats=stats.to_plain()
-    )
+    subject = Subject(interface=inputs.interface, affine=affine_of(stats, config.data.stats), stats=stats.to_plain())
     return build_module(config.arch, [subject], learning=config.trainer.learning, config=to_plain(config))
 
 
-def affine_of(stats: Stats, mode: StatsMode) -> Affine:
+def affine_of(stats: Stats, config: StatsConfig) -> Affine:
     """Return the normalisation that statistics give."""
-    action_centre, action_scale = affine(stats.actions, stats.interface.actions, mode)
-    state_centre, state_scale = affine(stats.state, stats.interface.state, mode)
+    (action_centre, action_scale), (state_centre, state_scale) = (
+        affine(columns, layout, config.modes_of(group, layout))
+        for group, columns, layout in (
+            ("actions", stats.actions, stats.interface.actions),
+            ("state", stats.state, stats.interface.state),
+        )
+    )
     return Affine(
         action_centre=action_centre, action_scale=action_scale, state_centre=state_centre, state_scale=state_scale
     )

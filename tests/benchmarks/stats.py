@@ -15,15 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from robotrain.data.exact_stats import BLOCK_VALUES, FEW_VALUES, SORT_VALUES, compute_stats
-from robotrain.data.pipeline import Encoded, Pipeline, build_pipeline
+from robotrain.data.exact_stats import FEW_VALUES, SORT_VALUES, compute_stats, encoded_blocks
+from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.data.shared_columns import SharedColumns, share_columns
 from robotrain.data.stats import MEMORY_GIB
 from robotrain.embodiments.catalog import embodiment_of
@@ -60,23 +60,15 @@ def open_all(root: Path) -> tuple[list[Episode], Pipeline]:
     return episodes, build_pipeline(embodiment, horizon=HORIZON)
 
 
-def blocks(pipeline: Pipeline, episode: Episode) -> Iterator[tuple[int, Encoded]]:
-    """Yield the chunks of an episode in portions, as the statistics make them."""
-    numbers = pipeline.load(Episode(episode.facts))
-    step = max(1, BLOCK_VALUES // (HORIZON * pipeline.layouts.actions.width))
-    for start in range(0, numbers.num_frames, step):
-        yield start, pipeline.encode(pipeline.gather(numbers, np.arange(start, min(start + step, numbers.num_frames))))
-
-
 def transform_only(pipeline: Pipeline, episode: Episode) -> int:
     """Make all chunks of an episode and drop them."""
-    return sum(len(encoded.actions) for _, encoded in blocks(pipeline, episode))
+    return sum(len(encoded.actions) for _, encoded in encoded_blocks(Episode(episode.facts), pipeline))
 
 
 def fill(pipeline: Pipeline, shared: SharedColumns, task: tuple[int, Episode]) -> None:
     """Write an episode's chunks where the sort finds them."""
     row, episode = task
-    for start, encoded in blocks(pipeline, episode):
+    for start, encoded in encoded_blocks(Episode(episode.facts), pipeline):
         actions = np.where(encoded.action_mask[..., None], encoded.actions, np.float32(np.nan))
         first = row + start
         shared.values[:, first : first + len(actions)] = actions.transpose(1, 2, 0).reshape(len(shared.values), -1)

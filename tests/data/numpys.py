@@ -32,7 +32,7 @@ def joints(width: int) -> Layout:
 def published(**told: float | list[float]) -> Columns:
     """Return columns of published numbers; what is not published is filled with what is."""
     values = {name: np.atleast_1d(np.asarray(value, np.float64)) for name, value in told.items()}
-    spare = {"median": "mean", "q0001": "min", "q9999": "max"}
+    spare = {"median": "mean", "q0001": "min", "q9999": "max", "outliers": "std"}
     return Columns(**{f.name: values[spare.get(f.name, f.name)] for f in fields(Columns)})
 
 
@@ -49,7 +49,15 @@ def expected_columns(values: np.ndarray) -> dict[str, np.ndarray]:
         "q99": np.percentile(values, 99, axis=0),
         "q0001": np.percentile(values, 0.01, axis=0, method="lower"),
         "q9999": np.percentile(values, 99.99, axis=0, method="higher"),
+        "outliers": outliers(values),
     }
+
+
+def outliers(values: np.ndarray) -> np.ndarray:
+    """Return the share of values (n, D) that are five times as far out as the quantiles, or more; bounds in float32."""
+    low, high = np.percentile(values, (1, 99), axis=0)
+    middle, reach = (low + high) / 2, 5 * (high - low) / 2
+    return np.mean((values < np.float32(middle - reach)) | (values > np.float32(middle + reach)), axis=0)
 
 
 def assert_columns(columns: Columns, values: np.ndarray) -> None:

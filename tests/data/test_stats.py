@@ -6,14 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from robotrain.config import Layer, compose
+from robotrain.data.config import DataConfig
 from robotrain.data.exact_stats import describe
 from robotrain.data.stats import (
     NEARLY_CONSTANT,
     Columns,
     Stats,
+    StatsConfig,
     StatsMode,
     affine,
     degenerate_columns,
+    differences,
     invert_normalise,
     normalise,
     remarks,
@@ -21,7 +25,7 @@ from robotrain.data.stats import (
 )
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.embodiments.layout import Field, Layout
-from robotrain.errors import StatsError
+from robotrain.errors import ConfigError, StatsError, UnknownNameError
 
 MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
 
@@ -80,7 +84,7 @@ def test_a_rarely_moving_column_falls_back_to_its_deviation_and_says_so() -> Non
     normal, back = roundtrip(values, "quantile")
     assert np.abs(normal).max() < 20
     np.testing.assert_allclose(back, values, atol=1e-12)
-    assert any("moves too rarely" in line and "arm" in line for line in remarks(stats_of(columns), "quantile"))
+    assert any("moves too rarely" in line and "arm" in line for line in remarks(stats_of(columns), StatsConfig()))
 
 
 def test_an_outlier_does_not_flatten_a_column_that_moves() -> None:
@@ -122,6 +126,7 @@ def stats_of(columns: Columns) -> Stats:
         num_left_out=0,
         num_masked=0,
         pool_horizon=False,
+        recipe={"embodiment": "toy", "horizon": 1},
     )
 
 
@@ -146,5 +151,85 @@ def test_stats_of_another_schema_or_shape_are_refused() -> None:
 
 
 def test_remarks_name_the_constant_fields() -> None:
-    lines = remarks(stats_of(describe(np.zeros((5, 2)))), "quantile")
+    lines = remarks(stats_of(describe(np.zeros((5, 2)))), StatsConfig())
     assert "actions: constant, so normalised to 0: arm" in lines
+
+
+def arm_and_gripper() -> Layout:
+    return Layout(
+        (
+            Field("left.xyz", "xyz", 3, "camera", "m"),
+            Field("left.rot6d", "rot6d", 6, "camera", ""),
+            Field("left.gripper", "gripper", 1, "", "1"),
+        )
+    )
+
+
+def test_a_mode_of_a_name_goes_before_that_of_a_kind_and_of_a_group() -> None:
+    """A12: one user's z-score beside the quantiles of all others."""
+    layout = arm_and_gripper()
+    config = StatsConfig(modes={"gripper": "minmax", "state": "zscore"})
+    assert config.modes_of("actions", layout) == (*["quantile"] * 9, "minmax")
+    assert config.modes_of("state", layout) == (*["zscore"] * 9, "minmax")
+    config = StatsConfig(mode="zscore", modes={"gripper": "minmax", "left.gripper": "quantile"})
+    assert config.modes_of("actions", layout) == (*["zscore"] * 9, "quantile")
+
+
+@pytest.mark.parametrize("shape", [(10,), (7, 10)])
+def test_each_column_is_normalised_by_its_own_mode_and_rotations_by_none(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).normal(size=(500, *shape))
+    told = describe(values.reshape(500, -1))
+    columns = Columns(**{name: np.reshape(value, shape) for name, value in told.to_plain().items()})
+    layout = arm_and_gripper()
+    modes = StatsConfig(modes={"gripper": "minmax", "xyz": "zscore"}).modes_of("actions", layout)
+    centre, scale = affine(columns, layout, modes)
+    parts: tuple[tuple[slice, StatsMode], ...] = ((slice(0, 3), "zscore"), (slice(9, 10), "minmax"))
+    for part, mode in parts:
+        for found, expected in zip((centre, scale), affine(columns, layout, mode), strict=True):
+            np.testing.assert_array_equal(found[..., part], expected[..., part])
+    np.testing.assert_array_equal(centre[..., 3:9], 0)
+    np.testing.assert_array_equal(scale[..., 3:9], 1)
+
+
+def test_rare_motion_falls_back_only_where_quantiles_are_asked_for() -> None:
+    values = np.zeros((1000, 2))
+    values[:5] = 0.2
+    columns = describe(values)
+    assert sparse_columns(columns, ("quantile", "minmax")).tolist() == [True, False]
+    assert degenerate_columns(columns, ("quantile", "zscore")).tolist() == [False, False]
+
+
+def test_modes_that_mean_nothing_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match=r"minmx' in data.stats.modes.gripper. Did you mean 'minmax'"):
+        StatsConfig(modes={"gripper": "minmx"})
+    with pytest.raises(ConfigError, match="never normalised"):
+        StatsConfig(modes={"rot6d": "zscore"})
+    with pytest.raises(ConfigError, match="memory_gib"):
+        StatsConfig(memory_gib=0)
+    interface = stats_of(describe(np.zeros((2, 3)))).interface
+    StatsConfig(modes={"arm": "minmax", "joint": "minmax", "state": "zscore", "gripper": "minmax"}).check(interface)
+    with pytest.raises(UnknownNameError, match="Did you mean 'arm'"):
+        StatsConfig(modes={"arn": "minmax"}).check(interface)
+
+
+def test_modes_come_through_the_door_of_configuration() -> None:
+    layer = Layer("mine", {"stats": {"mode": "zscore", "modes": {"left.gripper": "minmax"}}})
+    config = compose(DataConfig, (layer,), overrides=("stats.modes.gripper=quantile",))
+    assert config.stats == StatsConfig(mode="zscore", modes={"left.gripper": "minmax", "gripper": "quantile"})
+
+
+def test_differences_name_what_was_made_otherwise() -> None:
+    stats = stats_of(describe(np.zeros((2, 3))))
+    assert differences(stats, {"embodiment": "toy", "horizon": 1}, pool_horizon=False) == ()
+    told = differences(stats, {"embodiment": "toy", "horizon": 2, "mask_rules": ["x"]}, pool_horizon=True)
+    assert told == (
+        "horizon is 1 there and 2 here",
+        "other rules of what counts",
+        "pool_horizon is False there and True here",
+    )
+
+
+def test_the_share_of_outliers_is_that_of_values_five_times_as_far_out_as_the_quantiles() -> None:
+    values = np.random.default_rng(0).normal(size=(10_000, 2))
+    values[:30, 0] = 1e3
+    np.testing.assert_allclose(describe(values).outliers, (0.003, 0))

@@ -16,6 +16,7 @@ from robotrain.data.exact_stats import compute_stats, describe
 from robotrain.data.stats import (
     Columns,
     Stats,
+    StatsConfig,
     StatsMode,
     affine,
     degenerate_columns,
@@ -254,7 +255,7 @@ def test_a22_columns_of_zeros_are_told(tmp_path: Path) -> None:
     """robosuite#441, robomimic#116: all-zero columns found late."""
     values = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     values[:, 1] = 0
-    lines = remarks(stats_of_joints(tmp_path, [values]), "quantile")
+    lines = remarks(stats_of_joints(tmp_path, [values]), StatsConfig())
     assert any(line.startswith("state: constant") and "arm (1 of 3 cells)" in line for line in lines)
 
 
