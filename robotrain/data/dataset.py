@@ -17,9 +17,10 @@ from torch import Tensor
 from robotrain import console
 from robotrain.batch import Batch, Keys, Observation, history_fields
 from robotrain.data.buffers import Buffers
-from robotrain.data.numbers import EpisodeNumbers
+from robotrain.data.numbers import EpisodeNumbers, shows_mirrored
 from robotrain.data.pipeline import Encoded, Pipeline, Window, join_windows
 from robotrain.embodiments.history import BEFORE
+from robotrain.episodes.left_wrist import is_mecka
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import ConfigError, EpisodeError, UnknownNameError, listing
@@ -31,6 +32,8 @@ PICTURES_BUDGET = 1 << 29
 episode's once: a call of Zarr costs about a millisecond, whether for one picture or for hundreds."""
 ENCODED_AT_ONCE = 32
 """Samples."""
+SAMPLED = 3
+"""So many episodes of a vendor are looked at for left wrists that are mirrored twice: one converter wrote them all."""
 
 
 @dataclass
@@ -76,6 +79,8 @@ class WindowDataset:
             self._samples[name] = np.flatnonzero(pipeline.real_steps(opened.numbers).any(axis=1))
             if problem := opened.episode.annotations_problem:
                 self._unread[name] = problem
+        suspects = [each for each in facts if is_mecka(each.stored_embodiment)][:SAMPLED]
+        self._mirrored = [each.hash for each in suspects if shows_mirrored(pipeline.plan, Episode(each))]
         self._ends = np.cumsum([len(frames) for frames in self._samples.values()])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,11 +101,14 @@ class WindowDataset:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a person should know: frames that were left out and annotations that could not be read, with reasons."""
+        """What a person should know: frames that were left out, hands to mend, annotations that could not be read."""
         lines: list[str] = []
         if self.num_left_out:
             total = sum(each.num_frames for each in self.facts.values())
             lines.append(f"{self.num_left_out} of {total} frames are no samples: no step of their chunk was recorded")
+        if self._mirrored:
+            names = listing(f"'{name}'" for name in self._mirrored)
+            lines.append(f"the left wrists of {names} are mirrored twice; data.mend_left_wrist=true mends them")
         lines += [f"annotations of '{name}' cannot be read: {problem}" for name, problem in self._unread.items()]
         return tuple(lines)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from robotrain.data.sources import Plan, choose_array
 from robotrain.embodiments.embodiment import Embodiment
-from robotrain.episodes.left_wrist import is_mecka, judge_left_wrist, mend_left_wrist
+from robotrain.episodes.left_wrist import POSE_ARRAYS, is_mecka, judge_left_wrist, mend_left_wrist
 from robotrain.episodes.schema import missing_rows
 from robotrain.errors import EpisodeError
 from robotrain.geometry.poses import invert, transform_from_pose
@@ -176,6 +176,14 @@ def _check_mirrored(plan: Plan, episode: "Episode") -> None:
         if judge_left_wrist(episode, array) == "sound":
             problem = "its keypoints show that the left wrist is mended already: leave data.mend_left_wrist out."
             raise EpisodeError(episode.hash, problem, array=array)
+
+
+def shows_mirrored(plan: Plan, episode: "Episode") -> bool:
+    """Tell whether an episode's keypoints show that the left wrist is mirrored twice and the plan does not mend it."""
+    if plan.mended or not is_mecka(episode.facts.stored_embodiment):
+        return False
+    read = {array for source in plan.sources for array in source.state}
+    return any(judge_left_wrist(episode, array) == "mirrored" for array in read & set(POSE_ARRAYS))
 
 
 def read_now(

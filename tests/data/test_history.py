@@ -62,6 +62,42 @@ def test_every_step_is_its_row_or_the_first(frames: list[int], steps: int, strid
             assert real[n, k] == (wanted >= 0)
 
 
+RATES = (5, 30, 60)
+
+
+@pytest.fixture(scope="module")
+def ramps(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Episode]:
+    folder = tmp_path_factory.mktemp("ramps")
+    return {fps: ramp(folder / f"{fps}.zarr", fps=fps) for fps in RATES}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    fps=st.sampled_from(RATES),
+    seconds=st.floats(0.01, 1.0),
+    history=st.builds(History, steps=st.integers(2, 5), seconds=st.floats(0.01, 1.0)),
+    frames=st.lists(st.integers(0, 11), min_size=1, max_size=4),
+)
+def test_every_number_of_a_ramp_is_where_an_oracle_says(
+    ramps: dict[int, Episode], fps: int, seconds: float, history: History, frames: list[int]
+) -> None:
+    """#674: value[t, d] = 1000 t + d, for every window, stride, history and padding, one entry at a time."""
+    episode, last = ramps[fps], 11
+    rows, stride = round(seconds * fps) + 1, max(1, round(history.seconds * fps))
+    body = embodiment_of(episode.embodiment, episode.facts.attributes)
+    pipeline = build_pipeline(body, horizon=rows, seconds=seconds, history=history)  # no step between two rows
+    encoded = pipeline.encode(pipeline.gather(episode, np.array(frames)))
+    for n, frame in enumerate(frames):
+        for step in range(rows):
+            assert encoded.actions[n, step].tolist() == [1000 * min(frame + step, last) + d for d in range(2)]
+            assert encoded.action_mask[n, step] == (frame + step <= last)
+        for step in range(history.steps):
+            row = frame - (history.steps - 1 - step) * stride
+            assert encoded.state_history[n, step].tolist() == [1000 * max(row, 0) + d for d in range(2)]
+            assert encoded.history_mask[n, step] == (row >= 0)
+        assert encoded.state[n].tolist() == [1000 * frame, 1000 * frame + 1]
+
+
 @pytest.mark.parametrize(("fps", "stride"), [(30, 3), (60, 6), (Fraction(30000, 1001), 3), (5, 1), (1, 1)])
 def test_seconds_between_steps_become_rows_through_the_episodes_own_rate(fps: Fraction, stride: int) -> None:
     assert History(steps=2, seconds=0.1).stride(Fraction(fps)) == stride

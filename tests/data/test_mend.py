@@ -109,3 +109,18 @@ def test_a_body_without_a_left_hand_has_nothing_to_mend(name: str) -> None:
 def test_mended_numbers_have_statistics_of_their_own() -> None:
     recipes = [pipeline_of("cartesian_6d", mend=mend).recipe() for mend in (False, True)]
     assert recipes[0] != recipes[1]
+
+
+@pytest.mark.parametrize(("mode", "array"), MODES)
+def test_mirrored_hands_that_nobody_mends_are_told_once(tmp_path: Path, mode: str, array: str) -> None:
+    facts = []
+    for number in range(5):
+        path = copy_sound(tmp_path / f"e{number}.zarr", "mecka")
+        mirror_left_hand(path)
+        if number == 1:
+            change_rows(path, array, mend_in_place)
+        facts.append(read_facts(path))
+    expected = "the left wrists of 'e0', 'e2' are mirrored twice; data.mend_left_wrist=true mends them"
+    assert WindowDataset(facts, pipeline_of(mode, mend=False), ()).remarks[0] == expected  # three are looked at
+    mended = WindowDataset([facts[0], *facts[2:]], pipeline_of(mode, mend=True), ())
+    assert not any("mirrored" in remark for remark in mended.remarks)
