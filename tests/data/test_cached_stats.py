@@ -14,6 +14,7 @@ from robotrain.data.cached_stats import SOURCES, load_or_compute_stats, stats_ke
 from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.episodes.schema import EpisodeFacts, read_facts
+from tests.damage import set_texts
 from tests.factories import make_eva_episode, make_human_episode, write_joints
 
 
@@ -115,7 +116,7 @@ def test_the_sources_that_make_the_numbers_are_all_there() -> None:
         f"{folder}.py" for folder in ("data", "episodes", "geometry", "embodiments")
     }
     beside = {f"{name}.py" for name in ("console", "errors", "files", "processes")}  # they move numbers, and make none
-    beside |= {f"episodes/{name}.py" for name in ("jpegs", "pictures", "spans")}
+    beside |= {f"episodes/{name}.py" for name in ("jpegs", "pictures")}
     assert not {file for file in files - beside if not any(file.startswith(source) for source in SOURCES)}
 
 
@@ -219,3 +220,14 @@ print(load_or_compute_stats([facts], pipeline, recompute=True)[1].path.read_text
     assert [each.returncode for each in running] == [0] * 4
     assert len({out for out, _ in said}) == 1
     assert not any("warning" in err for _, err in said)
+
+
+def test_texts_count_only_where_they_end_chunks(eva: EpisodeFacts) -> None:
+    embodiment = embodiment_of(eva.embodiment, eva.attributes)
+    pipelines = [build_pipeline(embodiment, horizon=4, stop_at_text_end=stop) for stop in (False, True)]
+    before = [stats_key([eva], pipeline, pool_horizon=False) for pipeline in pipelines]
+    set_texts(eva.path, ("reach", 0, 3))
+    after = [stats_key([eva], pipeline, pool_horizon=False) for pipeline in pipelines]
+    assert before[0] == after[0]
+    assert before[1] != after[1]
+    assert before[0] != before[1]
