@@ -252,6 +252,7 @@ def encoded_blocks(episode: Episode, pipeline: Pipeline) -> Iterator[tuple[int, 
     Raises:
         EpisodeError: when it cannot be read by this pipeline.
     """
+    pipeline = pipeline.without_history()
     numbers = pipeline.load(episode)
     block = max(1, BLOCK_VALUES // (pipeline.horizon * pipeline.layouts.actions.width))
     for start in range(0, numbers.num_frames, block):

@@ -88,6 +88,10 @@ class Pipeline:
             history=self.history,
         )
 
+    def without_history(self) -> "Pipeline":
+        """Return the pipeline that reads the current state alone: all that statistics need."""
+        return replace(self, history=NO_HISTORY)
+
     def recipe(self) -> dict[str, Any]:
         """Return plain data for a cache key: everything that shapes the numbers, no location."""
         return {

@@ -1,5 +1,6 @@
 """Histories of states (#650, #670): which rows, which masks, in which frames; and the texts that end chunks (#649)."""
 
+import dataclasses
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robotrain.data import pipeline as pipeline_module
 from robotrain.data.dataset import WindowDataset
+from robotrain.data.exact_stats import compute_stats
 from robotrain.data.past import past_rows
 from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
@@ -255,9 +258,15 @@ def test_the_interface_travels_with_it(tmp_path: Path) -> None:
     assert interface != pipeline_of(ramp(tmp_path / "f.zarr")).interface()
 
 
-def test_statistics_do_not_depend_on_it(tmp_path: Path) -> None:
+def test_statistics_neither_depend_on_it_nor_gather_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     episode = ramp(tmp_path / "e.zarr")
-    assert pipeline_of(episode, THREE).recipe() == pipeline_of(episode).recipe()
+    plain, many = pipeline_of(episode), pipeline_of(episode, THREE)
+    assert many.recipe() == plain.recipe()
+    expected = compute_stats([episode], plain)
+    monkeypatch.setattr(pipeline_module, "gather_past", lambda *_: pytest.fail("a history was gathered"))
+    found = compute_stats([episode], many)
+    assert found.interface.history == THREE
+    assert dataclasses.replace(found, interface=expected.interface).to_plain() == expected.to_plain()
 
 
 @pytest.mark.parametrize(
