@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from robotrain.cache import source_digest
-from robotrain.episodes.digest import Content, ManifestRow, compute_digest, read_content
+from robotrain.episodes.digest import Content, ManifestRow, read_content
 from robotrain.episodes.index import Entry, Found, Index, Record, batches
 from robotrain.episodes.records import Change, Recorded, changed_content, changed_files, recorded_of
 from robotrain.episodes.schema import hash_of
@@ -108,7 +108,9 @@ def record_contents(index: Index, paths: Sequence[Path]) -> Iterator[ManifestRow
 
 
 def read_digests(index: Index, paths: Sequence[Path]) -> Iterator[tuple[Entry, str]]:
-    """Yield these episodes with their digests as they are now, in their order; nothing is recorded.
+    """Yield these episodes with their digests as they are now, in their order; only those without one are read.
+
+    What was recorded of an episode before stays as it is, whatever it is now: to judge that is not for this.
 
     Raises:
         EpisodeError: when one changes while it is read.
@@ -116,9 +118,12 @@ def read_digests(index: Index, paths: Sequence[Path]) -> Iterator[tuple[Entry, s
     with Workers() as workers:
         for batch in batches(paths):
             entries = index.refresh(batch)
-            unread = [entry.path for entry in entries if entry.digest is None]
-            read = dict(zip(unread, workers.map(compute_digest, unread), strict=True))
-            yield from ((entry, entry.digest or read[entry.path]) for entry in entries)
+            unread = [entry for entry in entries if entry.digest is None]
+            contents = dict(zip(unread, workers.map(read_content, [entry.path for entry in unread]), strict=True))
+            before = index.records([entry.path.name for entry in unread])
+            fresh = {entry.path.name: _record(entry, content) for entry, content in contents.items()}
+            index.keep_records({folder: record for folder, record in fresh.items() if folder not in before})
+            yield from ((entry, entry.digest or contents[entry].digest) for entry in entries)
 
 
 def equal_contents(index: Index) -> Iterator[Finding]:
