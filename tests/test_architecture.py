@@ -67,7 +67,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "av": ("viz.video", "convert"),
     "simplejpeg": ("episodes", "data", "convert"),
     "submitit": ("launch.slurm",),
-    "pyarrow": ("convert.lerobot", "episodes.registry"),
+    "pyarrow": ("convert.lerobot", "episodes.choice.registry"),
     "tensorboard": ("training",),
     "safetensors": ("training", "models"),
     "transformers": ("models.layers.vision", "models.layers.text", "models.pi.prefix"),

@@ -13,14 +13,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.filters import parse_filters
+from robotrain.episodes.choice.filters import parse_filters
+from robotrain.episodes.choice.pins import MISSING, beyond_limit, named_problems, refuse_problems
+from robotrain.episodes.choice.pool import (
+    FILTERED,
+    OTHER_BODY,
+    STRUCTURAL,
+    UNREADABLE,
+    Differs,
+    Pool,
+    Problem,
+    build_pool,
+)
+from robotrain.episodes.choice.registry import DELETED, EMPTY_PATH
+from robotrain.episodes.choice.selection import LeftOut, Selection, SelectionConfig, describe_left_out
+from robotrain.episodes.choice.splits import choose_valid
 from robotrain.episodes.folder import EpisodePaths, find_episodes, twin_hashes
-from robotrain.episodes.pins import MISSING, beyond_limit, named_problems, refuse_problems
-from robotrain.episodes.pool import FILTERED, OTHER_BODY, STRUCTURAL, UNREADABLE, Differs, Pool, Problem, build_pool
-from robotrain.episodes.registry import DELETED, EMPTY_PATH
 from robotrain.episodes.schema import EpisodeFacts, canonical_embodiment, hash_of
-from robotrain.episodes.selection import LeftOut, Selection, SelectionConfig, describe_left_out
-from robotrain.episodes.splits import choose_valid
 from robotrain.errors import (
     BrokenEpisodesError,
     ConfigError,

@@ -13,6 +13,7 @@ import pytest
 from robotrain.config import Layer, compose, load_named, save_config
 from robotrain.data.config import DataConfig
 from robotrain.episodes import pool
+from robotrain.episodes.choice.selection import LeftOut
 from robotrain.episodes.index import Entry
 from robotrain.episodes.resolver import (
     Selection,
@@ -21,7 +22,6 @@ from robotrain.episodes.resolver import (
     resolve_episodes,
     resolving_once,
 )
-from robotrain.episodes.selection import LeftOut
 from robotrain.errors import BrokenEpisodesError, ConfigError, NoEpisodesError, UnknownNameError
 from tests.hollow import make_hollow
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from robotrain.episodes import resolver
+from robotrain.episodes.choice.pins import ABSENT
 from robotrain.episodes.folder import EpisodePaths, twin_hashes
-from robotrain.episodes.pins import ABSENT
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.resolver import SelectionConfig
 from robotrain.episodes.schema import (

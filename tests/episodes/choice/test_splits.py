@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robotrain.episodes.choice.selection import LeftOut, Selection
+from robotrain.episodes.choice.splits import split_groups, split_hashes
 from robotrain.episodes.resolver import SelectionConfig, resolve_episodes
-from robotrain.episodes.selection import LeftOut, Selection
-from robotrain.episodes.splits import split_groups, split_hashes
 from robotrain.errors import ConfigError, NoEpisodesError, SplitError, UnknownNameError
 from tests.hollow import make_hollow
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from robotrain.episodes.registry import DELETED, EMPTY_PATH, find_registry, load_registry
+from robotrain.episodes.choice.registry import DELETED, EMPTY_PATH, find_registry, load_registry
 from robotrain.errors import MissingExtraError, MissingPathError, RegistryError
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.filters import Scalar, read_flag
+from robotrain.episodes.choice.filters import Scalar, read_flag
 from robotrain.episodes.schema import hash_of
 from robotrain.errors import MissingExtraError, MissingPathError, RegistryError, listing
 

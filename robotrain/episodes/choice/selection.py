@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.filters import parse_filters
+from robotrain.episodes.choice.filters import parse_filters
 from robotrain.episodes.schema import EpisodeFacts, hash_of
 from robotrain.errors import ConfigError, NoEpisodesError, SplitError, listing
 

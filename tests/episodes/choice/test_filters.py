@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robotrain.episodes.filters import Filter, Scalar, describe_values, parse_filters, read_flag, text_of
+from robotrain.episodes.choice.filters import Filter, Scalar, describe_values, parse_filters, read_flag, text_of
 from robotrain.errors import ConfigError
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from robotrain.episodes.pool import CHANGED, FILTERED, OTHER_BODY, STRUCTURAL, UNREADABLE, Pool, Problem
-from robotrain.episodes.registry import DELETED, EMPTY_PATH
+from robotrain.episodes.choice.pool import CHANGED, FILTERED, OTHER_BODY, STRUCTURAL, UNREADABLE, Pool, Problem
+from robotrain.episodes.choice.registry import DELETED, EMPTY_PATH
 from robotrain.episodes.schema import hash_of
 from robotrain.errors import PinError, nearest
 

@@ -9,10 +9,10 @@ other; only among groups by an attribute it has none, as the attribute cannot be
 import random
 from collections.abc import Iterable, Mapping, Sequence
 
-from robotrain.episodes.filters import parse_filters, text_of
-from robotrain.episodes.pool import Pool
+from robotrain.episodes.choice.filters import parse_filters, text_of
+from robotrain.episodes.choice.pool import Pool
+from robotrain.episodes.choice.selection import SelectionConfig
 from robotrain.episodes.schema import hash_of
-from robotrain.episodes.selection import SelectionConfig
 from robotrain.errors import ConfigError, NoEpisodesError, listing
 
 __all__ = ["choose_valid", "split_groups", "split_hashes"]

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes.filters import HASH, Filter, Scalar, describe_values, parse_filters, show
+from robotrain.episodes.choice.filters import HASH, Filter, Scalar, describe_values, parse_filters, show
+from robotrain.episodes.choice.registry import DELETED, EMPTY_PATH, Registry, find_registry, load_registry
+from robotrain.episodes.choice.selection import SelectionConfig
 from robotrain.episodes.index import Entry, read_entries
-from robotrain.episodes.registry import DELETED, EMPTY_PATH, Registry, find_registry, load_registry
 from robotrain.episodes.schema import (
     DATA_STATUS,
     EMBODIMENT,
@@ -23,7 +24,6 @@ from robotrain.episodes.schema import (
     canonical_embodiment,
     hash_of,
 )
-from robotrain.episodes.selection import SelectionConfig
 from robotrain.errors import ConfigError, UnknownNameError
 
 __all__ = ["CHANGED", "FILTERED", "OTHER_BODY", "STRUCTURAL", "UNREADABLE", "Differs", "Pool", "Problem", "build_pool"]
