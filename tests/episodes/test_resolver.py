@@ -12,7 +12,7 @@ import pytest
 
 from robotrain.config import Layer, compose, load_named, save_config
 from robotrain.data.config import DataConfig
-from robotrain.episodes import pool
+from robotrain.episodes.choice import pool
 from robotrain.episodes.choice.selection import LeftOut
 from robotrain.episodes.index import Entry
 from robotrain.episodes.resolver import (

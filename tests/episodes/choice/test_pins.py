@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.episodes import pins
+from robotrain.episodes.choice import pins
 from robotrain.episodes.index import Entry
 from robotrain.episodes.resolver import SelectionConfig, check_pins, resolve_episodes
 from robotrain.errors import PinError, UnknownNameError
