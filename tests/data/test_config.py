@@ -1,6 +1,7 @@
 import pytest
+import yaml
 
-from robotrain.config import Layer, compose
+from robotrain.config import Layer, compose, configs_dir, load_named, to_plain
 from robotrain.data.config import DataConfig
 from robotrain.embodiments.history import NO_HISTORY, History
 from robotrain.errors import ConfigError, UnknownNameError
@@ -21,7 +22,20 @@ def test_a_history_is_told_in_the_data_config() -> None:
     assert data.history == History(steps=3, seconds=0.2, per_step_wrist=True)
     assert data.mend_left_wrist
     assert DataConfig().history == NO_HISTORY
-    with pytest.raises(UnknownNameError, match="Did you mean 'history.steps'"):
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'history\.steps'"):
         compose(DataConfig, (Layer("mine", {"history": {"step": 3}}),))
     with pytest.raises(ConfigError, match=r"data\.history\.steps must be at least 1"):
         compose(DataConfig, (Layer("mine", {"history": {"steps": 0}}),))
+
+
+def test_the_default_data_config_shows_how_rows_become_batches_and_each_line_resolves() -> None:
+    _, _, section = (configs_dir() / "data" / "default.yaml").read_text().partition("# How rows become batches")
+    lines = [line.removeprefix("# ") for line in section.splitlines()[1:]]
+    keys = []
+    for line in lines:
+        told = yaml.safe_load(line)
+        keys += told
+        data = to_plain(compose(DataConfig, (load_named("data", "default"), Layer("line", told))))
+        for key, value in told.items():
+            assert data[key].items() >= value.items() if isinstance(value, dict) else data[key] == value
+    assert keys == ["mode", "seconds", "cameras", "history", "stop_at_text_end", "mend_left_wrist"]
