@@ -140,7 +140,7 @@ def stats_key(facts: Sequence[EpisodeFacts], pipeline: Pipeline, *, pool_horizon
 
 
 def _arrays_digests(facts: Sequence[EpisodeFacts], pipeline: Pipeline) -> dict[Path, str]:
-    """Return the digest of the arrays that shape the numbers, by episode; files are read only where the index knows none."""
+    """Return the digest of the arrays that shape the numbers, by episode; what the index knows is not read."""
     folders: dict[Path, dict[Path, tuple[str, ...]]] = {}
     for episode in facts:
         folders.setdefault(episode.path.parent, {})[episode.path] = pipeline.digested_arrays(episode)

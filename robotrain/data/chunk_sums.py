@@ -65,31 +65,44 @@ class ChunkSums:
     def of(self, encoded: Encoded) -> tuple[Sums, Sums | None]:
         """Return the sums of chunks over their real steps, and of their displacements from the current pose.
 
-        The latter are taken where the current pose is known; rotations as R_hold^T R. None without poses.
+        The latter are taken where the current pose is known; rotations as R_hold^T R. None without poses. Of fields
+        that are no rotations, the sums over all real steps are left out of both: `mean` is given them.
         """
         chunks, moves = self.empty(), None if self.held is None else self.empty()
         real = encoded.action_mask.astype(np.float64)
         known = self._known(encoded)
         hold = None if moves is None else hold_chunk(replace(self.interface, horizon=1), encoded.state)[:, 0]
         for f in self.interface.actions.fields:
-            columns = self.interface.actions.slices[f.name]
-            values = _matrices_or_numbers(f, encoded.actions[..., columns])
-            chunks.values[f.name], chunks.weights[f.name] = _weighted(values, real), real.sum(axis=0)
+            columns, turns = self.interface.actions.slices[f.name], f.kind in ROTATION_KINDS
+            values = _matrices(f, encoded.actions[..., columns]) if turns else encoded.actions[..., columns]
+            chunks.weights[f.name] = real.sum(axis=0)
+            if turns:
+                chunks.values[f.name] = _weighted(values, real)
             if moves is None or hold is None:
                 continue
             weights = real if known[f.name].all() else real * known[f.name][:, None]
-            total = chunks.values[f.name] if weights is real else _weighted(values, weights)
-            now = _matrices_or_numbers(f, hold[:, columns])
-            moved = _turned(values, weights, now) if f.kind in ROTATION_KINDS else total - weights.T @ now
-            moves.values[f.name], moves.weights[f.name] = moved, weights.sum(axis=0)
+            moves.weights[f.name] = weights.sum(axis=0)
+            if turns:
+                moves.values[f.name] = _turned(values, weights, _matrices(f, hold[:, columns]))
+            else:
+                moves.values[f.name] = -weights.T @ hold[:, columns]
+                if weights is not real:
+                    moves.values[f.name] -= np.einsum("nh,nhw->hw", real - weights, values)
         return chunks, moves
 
-    def mean(self, sums: Sums) -> np.ndarray:
-        """Return the mean chunk (H, D) float64; a step that nothing was added to repeats the one before."""
+    def mean(self, sums: Sums, totals: np.ndarray) -> np.ndarray:
+        """Return the mean chunk (H, D) float64; a step that nothing was added to repeats the one before.
+
+        Args:
+            sums: of chunks, or of displacements.
+            totals: (H, D) float64, sums of all real steps.
+        """
         parts: dict[str, np.ndarray] = {}
         for f in self.interface.actions.fields:
-            weights = sums.weights[f.name]
-            mean = (sums.values[f.name] / np.maximum(weights, 1)[:, None])[nearest_filled(weights > 0)]
+            weights, values = sums.weights[f.name], sums.values[f.name]
+            if f.kind not in ROTATION_KINDS:
+                values = values + totals[:, self.interface.actions.slices[f.name]]
+            mean = (values / np.maximum(weights, 1)[:, None])[nearest_filled(weights > 0)]
             if f.kind in ROTATION_KINDS:
                 mean = rotation_from_matrix(f.kind, mean_rotation(mean.reshape(1, -1, 3, 3)))
             parts[f.name] = mean
@@ -104,10 +117,8 @@ class ChunkSums:
         }
 
 
-def _matrices_or_numbers(f: Field, values: np.ndarray) -> np.ndarray:
-    """Return a field's values (..., width) as they are, float64; of a rotation, its matrices as (..., 9)."""
-    if f.kind not in ROTATION_KINDS:
-        return np.asarray(values, np.float64)
+def _matrices(f: Field, values: np.ndarray) -> np.ndarray:
+    """Return the matrices (..., 9) float64 of a rotation field's values (..., width)."""
     matrices = _matrices_of_rounded(values) if f.kind == "rot6d" else None
     if matrices is None:
         matrices = matrix_from_rotation(f.kind, values).reshape(*values.shape[:-1], 9)

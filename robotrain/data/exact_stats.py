@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,10 +98,26 @@ class _Table:
         behind = slice(max(wanted.start - self.num_actions, 0), wanted.stop - self.num_actions)
         return np.concatenate([actions[wanted.start :], state[behind]])
 
+    def by_step(self, values: np.ndarray) -> np.ndarray:
+        """Return what was found of each action column, in order, as (H, D)."""
+        horizon, width = self.interface.horizon, self.interface.actions.width
+        return values.reshape(width, horizon).T if self.pool_horizon else values.reshape(horizon, width)
+
     def shape_actions(self, values: np.ndarray) -> np.ndarray:
         """Return what was found of each group of action columns, in order, as (H, D)."""
         horizon, width = self.interface.horizon, self.interface.actions.width
         return np.tile(values, (horizon, 1)) if self.pool_horizon else values.reshape(horizon, width)
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What was found of columns that are described together."""
+
+    numbers: np.ndarray
+    """Statistics in the order of `Columns`, float64."""
+    count: int
+    totals: np.ndarray
+    """(columns,) float64: the sum of each column alone."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +194,7 @@ def compute_stats(
             f"{len(portions)} passes over the episodes."
         )
     tally = _Tally.empty(ChunkSums(table.interface))
-    found: list[tuple[np.ndarray, int]] = []
+    found: list[_Described] = []
     with share_columns(widest, table.num_rows) as shared, Workers(num_processes) as workers:
         for number, groups in enumerate(portions):
             label = "Statistics" + (f", pass {number + 1} of {len(portions)}" if len(portions) > 1 else "")
@@ -198,24 +214,25 @@ def compute_stats(
 def _stats(
     table: _Table,
     tally: _Tally,
-    found: Sequence[tuple[np.ndarray, int]],
+    found: Sequence["_Described"],
     episodes: tuple[str, ...],
     recipe: Mapping[str, Any],
 ) -> Stats:
     """Put together what was found of each group of columns, in order."""
     interface = table.interface
-    numbers = np.stack([each for each, _ in found])  # (groups, statistics)
-    counts = np.array([count for _, count in found], np.int64)
+    numbers = np.stack([each.numbers for each in found])  # (groups, statistics)
+    counts = np.array([each.count for each in found], np.int64)
     num_states = interface.state.width
     filled = nearest_filled(tally.counts > 0)
     actions = Columns(*(table.shape_actions(column)[filled] for column in numbers[:-num_states].T))
     sums = ChunkSums(interface)
+    totals = table.by_step(np.concatenate([each.totals for each in found[:-num_states]]))
     return Stats(
         interface=interface,
         actions=actions,
         state=Columns(*numbers[-num_states:].T.copy()),
-        mean_chunk=sums.mean(tally.chunks),
-        mean_displacement=None if tally.moves is None else sums.mean(tally.moves),
+        mean_chunk=sums.mean(tally.chunks, totals),
+        mean_displacement=None if tally.moves is None else sums.mean(tally.moves, totals),
         action_counts=tally.counts,
         state_counts=counts[-num_states:],
         episodes=episodes,
@@ -284,43 +301,71 @@ def _sorting(groups: Sequence[slice], num_rows: int) -> list[tuple[slice, ...]]:
     return [tuple(moved[start : start + each]) for start in range(0, len(moved), each)]
 
 
-def _sort_groups(shared: SharedColumns, groups: Sequence[slice]) -> list[tuple[np.ndarray, int]]:
-    """Return the statistics of each group of columns, and how many numbers they rest on."""
-    sorted_groups = ((shared.sort(group)) for group in groups)
-    return [(_describe_sorted(ordered), len(ordered)) for ordered in sorted_groups]
+def _sort_groups(shared: SharedColumns, groups: Sequence[slice]) -> list[_Described]:
+    """Return what there is to say of each group of columns."""
+    described: list[_Described] = []
+    for group in groups:
+        columns = [slice(column, column + 1) for column in range(group.start, group.stop)]
+        alone = [shared.sort(column) for column in columns]
+        moments = [_moments(ordered) for ordered in alone]
+        ordered, together = alone[0], moments[0]
+        if len(columns) > 1:
+            ordered = shared.sort(group)
+            together = _moments(ordered)
+        totals = np.array([each.total for each in moments])
+        described.append(_Described(_numbers(ordered, together), len(ordered), totals))
+    return described
 
 
 def describe(values: np.ndarray) -> Columns:
     """Return the statistics of each column of values (n, D), n at least 1: members (D,) float64."""
-    found = np.stack([_describe_sorted(np.sort(column)) for column in np.asarray(values).T])
+    found = np.stack([_numbers(column, _moments(column)) for column in np.sort(np.asarray(values).T, axis=-1)])
     return Columns(*found.T.copy())
 
 
-def _describe_sorted(ordered: np.ndarray) -> np.ndarray:
-    """Return the statistics of sorted numbers (n,) in the order of `Columns`, float64; zeros of no numbers."""
+class _Moments(NamedTuple):
+    total: float
+    mean: float
+    std: float
+    median: float
+
+
+def _moments(ordered: np.ndarray) -> _Moments:
+    """Return sums of sorted numbers (n,): of their distances from the median, which nothing cancels in.
+
+    The median is within one standard deviation of the mean.
+    """
     num = len(ordered)
     if not num:
-        return np.zeros(len(fields(Columns)))
-    # Sums of distances from the median: it is within one standard deviation of the mean, so nothing cancels.
+        return _Moments(0.0, 0.0, 0.0, 0.0)
     middle = _quantile(ordered, 0.5)
     total = squares = 0.0
     for start in range(0, num, _SLICE):
         away = ordered[start : start + _SLICE].astype(np.float64)
         away -= middle
         total += float(away.sum())
-        squares += float(np.square(away, out=away).sum())
+        squares += float(np.einsum("n,n->", away, away))
     offset = total / num
+    std = np.sqrt(max(squares / num - offset * offset, 0.0))
+    return _Moments(middle * num + total, middle + offset, float(std), middle)
+
+
+def _numbers(ordered: np.ndarray, moments: _Moments) -> np.ndarray:
+    """Return the statistics of sorted numbers (n,) in the order of `Columns`, float64; zeros of no numbers."""
+    num = len(ordered)
+    if not num:
+        return np.zeros(len(fields(Columns)))
     low, high = _quantile(ordered, 0.01), _quantile(ordered, 0.99)
     reach = FAR_OUT * (high - low) / 2
     bounds = np.array([(low + high) / 2 - reach, (low + high) / 2 + reach], ordered.dtype)
     first, last = np.searchsorted(ordered, bounds[0]), np.searchsorted(ordered, bounds[1], side="right")
     return np.array(
         [
-            middle + offset,
-            np.sqrt(max(squares / num - offset * offset, 0.0)),
+            moments.mean,
+            moments.std,
             ordered[0],
             ordered[-1],
-            middle,
+            moments.median,
             low,
             high,
             ordered[int(np.floor(0.0001 * (num - 1)))],

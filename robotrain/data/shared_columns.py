@@ -25,9 +25,7 @@ class SharedColumns:
     def __init__(self, key: int, num_columns: int, num_rows: int) -> None:
         self.key = key
         self.shape = (num_columns, num_rows)
-        memory = mmap(
-            -1, max(4 * num_columns * num_rows, 1)
-        )  # anonymous: no file, and not of /dev/shm's small allowance
+        memory = mmap(-1, max(4 * num_columns * num_rows, 1))  # of no file, and not of /dev/shm, which may be small
         self.values = np.frombuffer(memory, np.float32, num_columns * num_rows).reshape(self.shape)
         """A column's row that does not count is NaN."""
 
