@@ -4,8 +4,9 @@ Knows order, processes and memory; refuses to know what a sample is. Which batch
 and its number alone, whatever the workers do.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pytorch_lightning as pl
 import torch
@@ -14,8 +15,12 @@ from torch.utils.data import DataLoader
 from robotrain.batch import Batch
 from robotrain.data.dataset import WindowDataset
 from robotrain.data.order import Share, TrainOrder, ValidOrder
-from robotrain.errors import ConfigError
+from robotrain.errors import ConfigError, RobotrainError, WorkerDiedError
 from robotrain.processes import die_with_parent, leave_signals_to_parent
+
+
+class _Samples(Protocol):
+    def __getitems__(self, indices: list[int]) -> Batch: ...
 
 
 class EpisodesDataModule(pl.LightningDataModule):
@@ -78,9 +83,9 @@ class EpisodesDataModule(pl.LightningDataModule):
         trainer = self.trainer
         return Share() if trainer is None else Share(trainer.global_rank, trainer.world_size)
 
-    def _loader(self, dataset: WindowDataset, order: Iterable[list[int]]) -> DataLoader[Batch]:
-        return DataLoader(
-            dataset,  # pyright: ignore[reportArgumentType]  # map-style by its methods, not by inheritance
+    def _loader(self, dataset: _Samples, order: Iterable[list[int]]) -> DataLoader[Batch]:
+        return _Loader(
+            _Carried(dataset),  # pyright: ignore[reportArgumentType]  # map-style by its methods, not by inheritance
             batch_sampler=order,
             num_workers=self.num_workers,
             collate_fn=_as_it_is,  # pyright: ignore[reportArgumentType]  # the data set makes the batch itself
@@ -90,6 +95,57 @@ class EpisodesDataModule(pl.LightningDataModule):
             # Without its own generator a loader draws from torch's, and a resumed run would draw other dropout masks.
             generator=torch.Generator().manual_seed(self.seed),
         )
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """An error of ours on its way out of a worker; torch would make a RuntimeError and a traceback of it."""
+
+    kind: type[RobotrainError]
+    arguments: tuple[Any, ...]
+    members: dict[str, Any]
+
+    def rebuild(self) -> RobotrainError:
+        problem = self.kind.__new__(self.kind, *self.arguments)
+        problem.args = self.arguments
+        problem.__dict__.update(self.members)
+        return problem
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """Samples whose errors are carried to the main process as what they are."""
+
+    samples: _Samples
+
+    def __getitems__(self, indices: list[int]) -> Batch | _Failure:
+        try:
+            return self.samples.__getitems__(indices)
+        except RobotrainError as problem:
+            return _Failure(type(problem), problem.args, problem.__dict__)
+
+
+class _Loader(DataLoader[Batch]):
+    """Raises in the main process what went wrong in a worker: an error of ours, or that it died."""
+
+    def __iter__(self) -> "_Batches":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _Batches(super().__iter__())
+
+
+class _Batches(Iterator[Batch]):
+    def __init__(self, batches: Iterator[Batch | _Failure]) -> None:
+        self.batches = batches
+
+    def __next__(self) -> Batch:
+        try:
+            batch = next(self.batches)
+        except RuntimeError as problem:
+            if str(problem).startswith("DataLoader worker"):  # what torch says when one was killed
+                raise WorkerDiedError from problem
+            raise
+        if isinstance(batch, _Failure):
+            raise batch.rebuild()
+        return batch
 
 
 def _as_it_is(batch: Batch) -> Batch:

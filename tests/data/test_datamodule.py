@@ -1,9 +1,13 @@
+import gc
+import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
@@ -15,7 +19,7 @@ from robotrain.data.dataset import WindowDataset
 from robotrain.data.pipeline import build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.episodes.schema import read_facts
-from robotrain.errors import ConfigError
+from robotrain.errors import ConfigError, EpisodeError, UnknownNameError, WorkerDiedError
 from tests.factories import make_human_episode
 
 HUMAN = build_pipeline(embodiment_of("human_bimanual", {}), horizon=4)
@@ -133,7 +137,7 @@ if __name__ == "__main__":
     module = EpisodesDataModule(dataset, None, batch_size=2, num_workers=2, seed=0, steps_per_epoch=100)
     batches = iter(module.train_dataloader())
     next(batches)
-    print(*[worker.pid for worker in batches._workers], flush=True)
+    print(*[worker.pid for worker in batches.batches._workers], flush=True)
     time.sleep(60)
 """
 
@@ -176,3 +180,117 @@ def test_a_worker_has_one_thread_and_leaves_interrupts_to_its_parent(dataset: Wi
     loader = module_of(dataset, 1)._loader(Spy(), [[0]])  # pyright: ignore[reportArgumentType]
     assert next(iter(loader)) == (1, [True, True])
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+class Failing:
+    """Samples that end badly, in one way or another."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitems__(self, indices: list[int]) -> Batch:
+        if self.how == "episode":
+            raise EpisodeError("e7", "the picture is no sound JPEG: it ends.", array="images.front_1", frame=3)
+        if self.how == "name":
+            raise UnknownNameError("camera", "frnt", ["front_1"])
+        if self.how == "mistake":
+            raise ZeroDivisionError("a transform of ours")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return Batch(**dict.fromkeys(indices))  # pyright: ignore[reportCallIssue]  # never comes here
+
+
+PICTURE = ("episode", EpisodeError, "Episode 'e7', array 'images.front_1', frame 3: the picture is no sound JPEG")
+NAME = ("name", UnknownNameError, "Unknown camera 'frnt'. Did you mean 'front_1'?")
+MISTAKE = ("mistake", ZeroDivisionError, "a transform of ours")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "message", "num_workers"),
+    [(*PICTURE, 0), (*PICTURE, 1), (*NAME, 1), (*MISTAKE, 0), pytest.param(*MISTAKE, 1, marks=pytest.mark.slow)],
+)
+def test_an_error_is_itself_wherever_it_happens(
+    dataset: WindowDataset, how: str, kind: type[Exception], message: str, num_workers: int
+) -> None:
+    module = EpisodesDataModule(
+        Failing(how),  # pyright: ignore[reportArgumentType]
+        None,
+        batch_size=2,
+        num_workers=num_workers,
+        seed=0,
+        steps_per_epoch=4,
+    )
+    with pytest.raises(kind, match=re.escape(message)) as caught:
+        next(iter(module.train_dataloader()))
+    if isinstance(caught.value, EpisodeError):
+        assert (caught.value.episode, caught.value.frame) == ("e7", 3)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_one_clear_error_within_seconds() -> None:
+    module = EpisodesDataModule(
+        Failing("killed"),  # pyright: ignore[reportArgumentType]
+        None,
+        batch_size=2,
+        num_workers=2,
+        seed=0,
+        steps_per_epoch=4,
+    )
+    begin = time.monotonic()
+    batches: Any = iter(module.train_dataloader())
+    with pytest.raises(WorkerDiedError, match="A worker process was killed"):
+        next(batches)
+    assert time.monotonic() - begin < 10
+    workers = [worker.pid for worker in batches.batches._workers]
+    del batches, module
+    gc.collect()
+    deadline = time.monotonic() + 3
+    while any(_alive(worker) for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [worker for worker in workers if _alive(worker)]
+
+
+MEMORY_SCRIPT = """
+import os
+import sys
+from pathlib import Path
+from robotrain.data.datamodule import EpisodesDataModule
+from robotrain.data.dataset import WindowDataset
+from robotrain.data.pipeline import build_pipeline
+from robotrain.embodiments.catalog import embodiment_of
+from robotrain.episodes.schema import read_facts
+
+def resident(pid):
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0])
+
+if __name__ == "__main__":
+    pipeline = build_pipeline(embodiment_of("human_bimanual", {}), horizon=100)
+    dataset = WindowDataset([read_facts(path) for path in sorted(Path(sys.argv[1]).iterdir())], pipeline)
+    workers = int(sys.argv[2])
+    module = EpisodesDataModule(dataset, None, batch_size=16, num_workers=workers, seed=0, steps_per_epoch=60)
+    loader = module.train_dataloader()
+    for epoch in range(4):  # the first is for what is read once and kept
+        loader.batch_sampler.set_epoch(epoch)
+        batches = iter(loader)
+        for batch in batches:
+            pass
+        told = getattr(batches.batches, "_workers", [])
+        print(sum(resident(pid) for pid in (os.getpid(), *(each.pid for each in told))), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process as Linux tells it")
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_three_epochs_take_no_more_memory(tmp_path: Path, num_workers: int) -> None:
+    for index in range(6):
+        make_human_episode(tmp_path / "data" / f"e{index}.zarr", num_frames=80, size=(160, 120), seed=index)
+    script = tmp_path / "epochs.py"
+    script.write_text(MEMORY_SCRIPT)
+    command = [sys.executable, str(script), str(tmp_path / "data"), str(num_workers)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    warm, *later = (int(line) for line in told.split())
+    assert len(later) == 3
+    assert max(later) < 1.05 * warm
