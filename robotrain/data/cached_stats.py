@@ -43,6 +43,7 @@ SOURCES = (
     "data/pipeline.py",
     "data/stats.py",
     "data/chunk_sums.py",
+    "data/describe.py",
     "data/shared_columns.py",
     "data/exact_stats.py",
 )

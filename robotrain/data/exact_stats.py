@@ -8,19 +8,22 @@ Refuses to sample, to merge approximations, or to open an image.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from robotrain import console
 from robotrain.data.chunk_sums import ChunkSums, Sums
+from robotrain.data.describe import sort_present, statistics_of, take_moments
 from robotrain.data.numbers import nearest_filled
 from robotrain.data.pipeline import Encoded, Pipeline
 from robotrain.data.shared_columns import SharedColumns, share_columns
-from robotrain.data.stats import FAR_OUT, MEMORY_GIB, Columns, Stats
+from robotrain.data.stats import MEMORY_GIB, Columns, Stats
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
@@ -28,7 +31,7 @@ from robotrain.errors import StatsError
 from robotrain.files import canonical_json
 from robotrain.processes import Workers
 
-__all__ = ["check_finite", "compute_stats", "describe", "encoded_blocks"]
+__all__ = ["check_finite", "compute_stats", "encoded_blocks"]
 
 BLOCK_VALUES = 1 << 20
 """Values of chunks that are encoded at a time: bounds what a process needs (about 100 MB), however long an episode."""
@@ -36,8 +39,6 @@ SORT_VALUES = 1 << 22
 """Values that a process sorts before it asks for more."""
 FEW_VALUES = 1 << 22
 """So many values are computed before other processes have started."""
-_SLICE = 1 << 16
-"""Values of a sorted column that stand in memory as float64."""
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,29 @@ class _Table:
     def num_columns(self) -> int:
         return self.num_actions + self.interface.state.width
 
+    @property
+    def horizon_together(self) -> int:
+        """Steps that are described together."""
+        return self.interface.horizon if self.pool_horizon else 1
+
     def groups(self) -> list[slice]:
         """Return the columns that are described together, in order."""
-        size = self.interface.horizon if self.pool_horizon else 1
+        size = self.horizon_together
         actions = [slice(start, start + size) for start in range(0, self.num_actions, size)]
         return actions + [slice(column, column + 1) for column in range(self.num_actions, self.num_columns)]
 
-    def passes(self, memory_gib: float) -> list[list[slice]]:
-        """Return the groups in portions that fit into some memory.
+    def passes(self, memory_gib: float, num_processes: int) -> list[list[slice]]:
+        """Return the groups in portions that fit into some memory, beside the group that each process sorts.
 
         Raises:
             StatsError: when one group alone does not.
         """
-        most = int(memory_gib * 2**30 / (4 * max(self.num_rows, 1)))
+        size = self.horizon_together
+        most = int(memory_gib * 2**30 / (4 * max(self.num_rows, 1))) - (size * num_processes if size > 1 else 0)
         portions: list[list[slice]] = []
         for group in self.groups():
-            size = group.stop - group.start
             if size > most:
-                needed = 4 * size * self.num_rows / 2**30
+                needed = 4 * size * self.num_rows * (num_processes + 1 if size > 1 else 1) / 2**30
                 raise StatsError(
                     f"One column of numbers takes {needed:.3g} GiB, and data.stats.memory_gib allows {memory_gib:g}."
                 )
@@ -183,10 +189,10 @@ def compute_stats(
     rows = np.cumsum([0, *(facts.num_frames for facts in ordered)]).tolist()
     table = _Table(pipeline.interface(cameras), rows[-1], pool_horizon)
     tasks = [_Task(facts, row) for facts, row in zip(ordered, rows, strict=False)]
-    portions = table.passes(memory_gib)
+    if num_processes is None:
+        num_processes = 1 if table.num_rows * table.num_columns < FEW_VALUES else os.cpu_count() or 1
+    portions = table.passes(memory_gib, num_processes)
     widest = max(groups[-1].stop - groups[0].start for groups in portions)
-    if num_processes is None and table.num_rows * table.num_columns < FEW_VALUES:
-        num_processes = 1
     if len(portions) > 1:
         needed = 4 * table.num_rows * table.num_columns / 2**30
         console.say(
@@ -195,7 +201,8 @@ def compute_stats(
         )
     tally = _Tally.empty(ChunkSums(table.interface))
     found: list[_Described] = []
-    with share_columns(widest, table.num_rows) as shared, Workers(num_processes) as workers:
+    ends = [task.first_row + end for task in tasks for end in _ends(pipeline, task.facts.num_frames)[:-1]]
+    with share_columns(widest, [*ends, table.num_rows]) as shared, Workers(num_processes) as workers:
         for number, groups in enumerate(portions):
             label = "Statistics" + (f", pass {number + 1} of {len(portions)}" if len(portions) > 1 else "")
             work = partial(_encode_episode, pipeline, table, shared, slice(groups[0].start, groups[-1].stop))
@@ -255,7 +262,7 @@ def _encode_episode(
     tally = _Tally.empty(sums) if is_first else None
     for start, encoded in encoded_blocks(episode, pipeline):
         first = task.first_row + start
-        shared.values[: wanted.stop - wanted.start, first : first + len(encoded.state)] = table.spread(encoded, wanted)
+        shared.block(first)[: wanted.stop - wanted.start] = table.spread(encoded, wanted)
         if tally is not None:
             keep = encoded.action_mask.any(axis=1)
             chunks, moves = sums.of(encoded)
@@ -271,10 +278,15 @@ def encoded_blocks(episode: Episode, pipeline: Pipeline) -> Iterator[tuple[int, 
     """
     pipeline = pipeline.without_history()
     numbers = pipeline.load(episode)
+    ends = _ends(pipeline, numbers.num_frames)
+    for start, stop in pairwise(ends):
+        yield start, pipeline.encode(pipeline.gather(numbers, np.arange(start, stop)))
+
+
+def _ends(pipeline: Pipeline, num_frames: int) -> list[int]:
+    """Return where the portions end that an episode is encoded in, from 0 to the number of frames."""
     block = max(1, BLOCK_VALUES // (pipeline.horizon * pipeline.layouts.actions.width))
-    for start in range(0, numbers.num_frames, block):
-        frames = np.arange(start, min(start + block, numbers.num_frames))
-        yield start, pipeline.encode(pipeline.gather(numbers, frames))
+    return [*range(0, num_frames, block), num_frames]
 
 
 def check_finite(episode: Episode, pipeline: Pipeline) -> None:
@@ -304,82 +316,16 @@ def _sorting(groups: Sequence[slice], num_rows: int) -> list[tuple[slice, ...]]:
 def _sort_groups(shared: SharedColumns, groups: Sequence[slice]) -> list[_Described]:
     """Return what there is to say of each group of columns."""
     described: list[_Described] = []
+    first = groups[0].start
+    gathered = shared.gather(slice(first, groups[-1].stop))
     for group in groups:
-        columns = [slice(column, column + 1) for column in range(group.start, group.stop)]
-        alone = [shared.sort(column) for column in columns]
-        moments = [_moments(ordered) for ordered in alone]
+        columns = gathered[group.start - first : group.stop - first]
+        alone = [sort_present(column) for column in columns]
+        moments = [take_moments(ordered) for ordered in alone]
         ordered, together = alone[0], moments[0]
         if len(columns) > 1:
-            ordered = shared.sort(group)
-            together = _moments(ordered)
+            ordered = sort_present(columns.reshape(-1))
+            together = take_moments(ordered)
         totals = np.array([each.total for each in moments])
-        described.append(_Described(_numbers(ordered, together), len(ordered), totals))
+        described.append(_Described(statistics_of(ordered, together), len(ordered), totals))
     return described
-
-
-def describe(values: np.ndarray) -> Columns:
-    """Return the statistics of each column of values (n, D), n at least 1: members (D,) float64."""
-    found = np.stack([_numbers(column, _moments(column)) for column in np.sort(np.asarray(values).T, axis=-1)])
-    return Columns(*found.T.copy())
-
-
-class _Moments(NamedTuple):
-    total: float
-    mean: float
-    std: float
-    median: float
-
-
-def _moments(ordered: np.ndarray) -> _Moments:
-    """Return sums of sorted numbers (n,): of their distances from the median, which nothing cancels in.
-
-    The median is within one standard deviation of the mean.
-    """
-    num = len(ordered)
-    if not num:
-        return _Moments(0.0, 0.0, 0.0, 0.0)
-    middle = _quantile(ordered, 0.5)
-    total = squares = 0.0
-    for start in range(0, num, _SLICE):
-        away = ordered[start : start + _SLICE].astype(np.float64)
-        away -= middle
-        total += float(away.sum())
-        squares += float(np.einsum("n,n->", away, away))
-    offset = total / num
-    std = np.sqrt(max(squares / num - offset * offset, 0.0))
-    return _Moments(middle * num + total, middle + offset, float(std), middle)
-
-
-def _numbers(ordered: np.ndarray, moments: _Moments) -> np.ndarray:
-    """Return the statistics of sorted numbers (n,) in the order of `Columns`, float64; zeros of no numbers."""
-    num = len(ordered)
-    if not num:
-        return np.zeros(len(fields(Columns)))
-    low, high = _quantile(ordered, 0.01), _quantile(ordered, 0.99)
-    reach = FAR_OUT * (high - low) / 2
-    bounds = np.array([(low + high) / 2 - reach, (low + high) / 2 + reach], ordered.dtype)
-    first, last = np.searchsorted(ordered, bounds[0]), np.searchsorted(ordered, bounds[1], side="right")
-    return np.array(
-        [
-            moments.mean,
-            moments.std,
-            ordered[0],
-            ordered[-1],
-            moments.median,
-            low,
-            high,
-            ordered[int(np.floor(0.0001 * (num - 1)))],
-            ordered[int(np.ceil(0.9999 * (num - 1)))],
-            1 - (last - first) / num,
-        ],
-        np.float64,
-    )
-
-
-def _quantile(ordered: np.ndarray, q: float) -> float:
-    """Return the quantile of sorted numbers (n,), linear between neighbours, rounded as numpy does it."""
-    place = q * (len(ordered) - 1)
-    below = int(np.floor(place))
-    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
-    part = place - below
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)

@@ -71,15 +71,16 @@ def fill(pipeline: Pipeline, shared: SharedColumns, task: tuple[int, Episode]) -
     for start, encoded in encoded_blocks(Episode(episode.facts), pipeline):
         actions = np.where(encoded.action_mask[..., None], encoded.actions, np.float32(np.nan))
         first = row + start
-        shared.values[:, first : first + len(actions)] = actions.transpose(1, 2, 0).reshape(len(shared.values), -1)
+        shared.block(0)[:, first : first + len(actions)] = actions.transpose(1, 2, 0).reshape(shared.num_columns, -1)
 
 
 def pack(shared: SharedColumns, columns: range) -> list[int]:
     """Move the numbers of each column that count to its front, unsorted; return how many they are."""
     lengths = []
     for column in columns:
-        real = shared.values[column][~np.isnan(shared.values[column])]
-        shared.values[column, : len(real)] = real
+        values = shared.block(0)[column]
+        real = values[~np.isnan(values)]
+        values[: len(real)] = real
         lengths.append(len(real))
     return lengths
 
@@ -87,7 +88,7 @@ def pack(shared: SharedColumns, columns: range) -> list[int]:
 def sort_only(shared: SharedColumns, task: tuple[range, list[int]]) -> int:
     """Sort columns, and nothing else."""
     for column, length in zip(*task, strict=True):
-        shared.values[column, :length].sort()
+        shared.block(0)[column, :length].sort()
     return len(task[0])
 
 
@@ -97,7 +98,7 @@ def measure_bound(root: Path) -> dict[str, float]:
     width = HORIZON * pipeline.layouts.actions.width
     num = sum(episode.num_frames for episode in episodes)
     rows = np.cumsum([0, *(episode.num_frames for episode in episodes)]).tolist()
-    with share_columns(width, num) as shared, Workers(NUM_PROCESSES) as workers:
+    with share_columns(width, [0, num]) as shared, Workers(NUM_PROCESSES) as workers:
         list(workers.map(partial(pack, shared), [range(0), range(0)], portion=1))  # the processes are there
         begin = time.perf_counter()
         list(workers.map(partial(transform_only, pipeline), episodes, portion=1))
@@ -130,7 +131,7 @@ def in_fresh_process(what: str, root: Path, memory_gib: float = MEMORY_GIB) -> d
 def main() -> None:
     """Measure every embodiment and print its lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("frames", metavar="FRAMES", nargs="?", type=int, default=12_000, help="of each embodiment")
+    parser.add_argument("frames", metavar="FRAMES", nargs="?", type=int, default=24_000, help="of each embodiment")
     parser.add_argument("--only", nargs=2, metavar=("WHAT", "ROOT"), help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=float, default=MEMORY_GIB, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

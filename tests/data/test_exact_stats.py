@@ -1,5 +1,7 @@
 """Masks, pooling, means of chunks: what is counted, and what is not."""
 
+import itertools
+import pickle
 from dataclasses import fields
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from robotrain.data import exact_stats
 from robotrain.data.chunk_sums import _matrices_of_rounded
+from robotrain.data.describe import sort_present
 from robotrain.data.exact_stats import compute_stats, nearest_filled
 from robotrain.data.shared_columns import share_columns
 from robotrain.data.stats import Columns
@@ -152,11 +155,13 @@ def test_little_memory_takes_more_passes_and_gives_the_same_bytes(
     shared: list[int] = []
     share = exact_stats.share_columns
     monkeypatch.setattr(
-        exact_stats, "share_columns", lambda columns, rows: shared.append(4 * columns * rows) or share(columns, rows)
+        exact_stats,
+        "share_columns",
+        lambda columns, ends: shared.append(4 * columns * ends[-1]) or share(columns, ends),
     )
-    for num_columns in (77, 9):
+    for num_columns in (77, 18):  # one channel of 9 steps, and room to sort another
         allowed = 4 * 113 * num_columns / 2**30
-        again = compute_stats(episodes, pipeline, pool_horizon=pool, memory_gib=allowed)
+        again = compute_stats(episodes, pipeline, pool_horizon=pool, memory_gib=allowed, num_processes=1)
         assert canonical_json(again.to_plain()) == canonical_json(whole.to_plain())
         assert "passes over the episodes" in " ".join(capsys.readouterr().err.split())
         assert shared[-1] <= allowed * 2**30
@@ -177,16 +182,24 @@ def test_what_a_process_finds_wrong_is_told_by_name(tmp_path: Path) -> None:
         compute_stats([good, short], pipeline_of(good, 2), num_processes=2)
 
 
-def test_columns_are_sorted_where_they_lie_and_rows_that_do_not_count_are_left_out() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(4, 70_001)).astype(np.float32)
-    values[rng.random(values.shape) < 0.3] = np.nan
-    with share_columns(4, 70_001) as shared:
-        shared.values[...] = values
-        np.testing.assert_array_equal(shared.sort(slice(1, 3)), np.sort(values[1:3][~np.isnan(values[1:3])]))
-        np.testing.assert_array_equal(shared.values[[0, 3]], values[[0, 3]])
-        shared.values[0] = np.nan
-        assert len(shared.sort(slice(0, 1))) == 0
+def test_columns_are_gathered_from_the_blocks_that_were_written() -> None:
+    values = np.random.default_rng(0).normal(size=(4, 1000)).astype(np.float32)
+    ends = [0, 300, 301, 1000]
+    with share_columns(4, ends) as shared:
+        for first, last in itertools.pairwise(ends):
+            shared.block(first)[...] = values[:, first:last]
+        assert pickle.loads(pickle.dumps(shared)) is shared  # noqa: S301 -- our own
+        np.testing.assert_array_equal(shared.gather(slice(1, 3)), values[1:3])
+        np.testing.assert_array_equal(shared.gather(slice(0, 4)), values)
+        np.testing.assert_array_equal(shared.gather(slice(3, 4)), values[3:])
+
+
+def test_sorting_leaves_out_what_does_not_count() -> None:
+    values = np.random.default_rng(0).normal(size=70_001).astype(np.float32)
+    values[::3] = np.nan
+    expected = np.sort(values[~np.isnan(values)])
+    np.testing.assert_array_equal(sort_present(values), expected)
+    assert len(sort_present(np.full(3, np.nan, np.float32))) == 0
 
 
 def test_rotations_that_are_rounded_are_completed_as_any_other_and_what_is_none_is_told() -> None:

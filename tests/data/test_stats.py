@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from robotrain.config import Layer, compose
 from robotrain.data.config import DataConfig
-from robotrain.data.exact_stats import describe
+from robotrain.data.describe import describe
 from robotrain.data.stats import (
     NEARLY_CONSTANT,
     Columns,

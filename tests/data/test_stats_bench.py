@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robotrain.data.exact_stats import compute_stats, describe
+from robotrain.data.describe import describe
+from robotrain.data.exact_stats import compute_stats
 from robotrain.data.stats import (
     Columns,
     Stats,

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotrain.data.exact_stats import compute_stats, describe
+from robotrain.data.describe import describe
+from robotrain.data.exact_stats import compute_stats
 from robotrain.data.stats import (
     Columns,
     StatsMode,
