@@ -5,6 +5,7 @@ Knows names and numbers; refuses to open anything.
 
 from dataclasses import dataclass, field
 
+from robotrain.data.bounds import BoundsConfig
 from robotrain.data.stats import StatsConfig
 from robotrain.embodiments.history import History
 from robotrain.episodes.resolver import SelectionConfig
@@ -46,6 +47,8 @@ class DataConfig:
     """Cameras that the policy sees; None takes all of the embodiment's."""
     stats: StatsConfig = field(default_factory=StatsConfig)
     """How numbers are normalised."""
+    bounds: BoundsConfig = field(default_factory=BoundsConfig)
+    """What happens to training samples that are bad."""
     batch_size: int = 32
     """Samples a batch and process."""
     num_workers: int = 0

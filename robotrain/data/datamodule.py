@@ -14,13 +14,14 @@ from torch.utils.data import DataLoader
 
 from robotrain.batch import Batch
 from robotrain.data.dataset import WindowDataset
-from robotrain.data.order import Share, TrainOrder, ValidOrder
+from robotrain.data.order import PlacedOrder, Share, TrainOrder, ValidOrder
+from robotrain.data.replacement import ReplacedSamples
 from robotrain.errors import ConfigError, RobotrainError, WorkerDiedError
 from robotrain.processes import die_with_parent, leave_signals_to_parent
 
 
 class _Samples(Protocol):
-    def __getitems__(self, indices: list[int]) -> Batch: ...
+    def __getitems__(self, indices: list[Any], /) -> Batch: ...
 
 
 class EpisodesDataModule(pl.LightningDataModule):
@@ -33,6 +34,7 @@ class EpisodesDataModule(pl.LightningDataModule):
         num_workers: loader processes beside each main one; 0 loads in the main process.
         seed: of the order.
         steps_per_epoch: batches that an epoch takes.
+        replaced: the training samples with the bad ones replaced; None trains on all of them.
 
     Raises:
         ConfigError: when a number makes no sense, or the training set is empty.
@@ -47,6 +49,7 @@ class EpisodesDataModule(pl.LightningDataModule):
         num_workers: int,
         seed: int,
         steps_per_epoch: int,
+        replaced: ReplacedSamples | None = None,
     ) -> None:
         super().__init__()
         for name, value, least in (
@@ -58,16 +61,23 @@ class EpisodesDataModule(pl.LightningDataModule):
                 raise ConfigError(f"{name} must be at least {least}, found {value}.")
         if len(train) == 0:
             raise ConfigError("No frame of the training episodes has a recorded step: there is nothing to learn from.")
-        self.train, self.valid = train, valid
+        self.train, self.valid, self.replaced = train, valid, replaced
         self.batch_size, self.num_workers = batch_size, num_workers
         self.seed, self.steps_per_epoch = seed, steps_per_epoch
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """Return the loader of training batches, for this process of the trainer."""
-        order = TrainOrder(
-            len(self.train), self.batch_size, self.seed, self.steps_per_epoch, self._share(), self._num_trained_on()
+        order = self.train_order()
+        return (
+            self._loader(self.train, order)
+            if self.replaced is None
+            else self._loader(self.replaced, PlacedOrder(order))
         )
-        return self._loader(self.train, order)
+
+    def train_order(self) -> TrainOrder:
+        """Return the order of training samples, for this process of the trainer, from where it stands."""
+        begun = self._num_trained_on()
+        return TrainOrder(len(self.train), self.batch_size, self.seed, self.steps_per_epoch, self._share(), begun)
 
     def val_dataloader(self) -> DataLoader[Batch] | list[Any]:
         """Return the loader of validation batches, for this process of the trainer; an empty list without any."""
@@ -83,7 +93,7 @@ class EpisodesDataModule(pl.LightningDataModule):
         trainer = self.trainer
         return Share() if trainer is None else Share(trainer.global_rank, trainer.world_size)
 
-    def _loader(self, dataset: _Samples, order: Iterable[list[int]]) -> DataLoader[Batch]:
+    def _loader(self, dataset: _Samples, order: Iterable[list[Any]]) -> DataLoader[Batch]:
         return _Loader(
             _Carried(dataset),  # pyright: ignore[reportArgumentType]  # map-style by its methods, not by inheritance
             batch_sampler=order,
@@ -118,7 +128,7 @@ class _Carried:
 
     samples: _Samples
 
-    def __getitems__(self, indices: list[int]) -> Batch | _Failure:
+    def __getitems__(self, indices: list[Any]) -> Batch | _Failure:
         try:
             return self.samples.__getitems__(indices)
         except RobotrainError as problem:

@@ -150,15 +150,19 @@ class WindowDataset:
         """Return the batch of these samples: the loader's entrance."""
         return self.batch([self.keys(index) for index in indices])
 
-    def batch(self, keys: Sequence[tuple[str, int]]) -> Batch:
+    def batch(self, keys: Sequence[tuple[str, int]], *, encoded: Encoded | None = None) -> Batch:
         """Return the batch of these (hash, frame), in their order.
+
+        Args:
+            keys: one a row.
+            encoded: what `encode` gave for them; None encodes them.
 
         Raises:
             UnknownNameError: when there is no such episode.
             EpisodeError: when a frame cannot be read, or pictures of one camera differ in size.
         """
         keys = [(str(episode), int(frame)) for episode, frame in keys]
-        encoded = self.encode(keys)
+        encoded = self.encode(keys) if encoded is None else encoded
         images, image_mask = {}, {}
         for camera in self.interface.cameras:
             images[camera], image_mask[camera] = self._images(camera, keys)

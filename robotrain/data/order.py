@@ -90,6 +90,38 @@ class TrainOrder:
             yield batch[self.share.rank :: self.share.world].tolist()
 
 
+class PlacedOrder:
+    """A training order that gives each sample with its epoch, by which a bad one is replaced.
+
+    Args:
+        order: the training order.
+    """
+
+    def __init__(self, order: TrainOrder) -> None:
+        self.order = order
+
+    @property
+    def sampler(self) -> "PlacedOrder":
+        """Itself: Lightning looks for `set_epoch` on a batch sampler's sampler."""
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin at this epoch the next time it is iterated, see `TrainOrder.set_epoch`."""
+        self.order.set_epoch(epoch)
+
+    def places(self, index: int) -> list[tuple[int, int]]:
+        """Return this process's part of global batch ``index``: epoch and sample number."""
+        epoch = index // self.order.batches_per_epoch
+        return [(epoch, sample) for sample in self.order.batch(index)]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[list[tuple[int, int]]]:
+        for batch in self.order:
+            yield [(self.order.epoch, sample) for sample in batch]
+
+
 class ValidOrder:
     """Batches of sample numbers that see every sample once, the same ones each time.
 

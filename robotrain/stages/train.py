@@ -8,9 +8,11 @@ from typing import Any
 
 from robotrain.config import compose, save_config, to_plain, to_yaml
 from robotrain.console import count, say, warn
+from robotrain.data.bounds import bounds_of
 from robotrain.data.config import DataConfig
 from robotrain.data.datamodule import EpisodesDataModule
 from robotrain.data.dataset import WindowDataset
+from robotrain.data.replacement import ReplacedSamples
 from robotrain.data.stats import Stats, StatsConfig, affine
 from robotrain.episodes.resolver import resolving_once
 from robotrain.errors import CheckpointError, ConfigError
@@ -32,6 +34,7 @@ from robotrain.stages.run_directory import (
 )
 from robotrain.stages.soundness import require_sound
 from robotrain.stages.stats import load_stats
+from robotrain.training.callbacks.bad_samples import BadSamples
 from robotrain.training.checkpoint import load_checkpoint, resolve_checkpoint
 from robotrain.training.module import PolicyModule, Subject, build_module
 from robotrain.training.normalizer import Affine
@@ -145,7 +148,7 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
         warn(remark)
     stats, _ = load_stats(inputs, config.data.stats)
     module = _build(config, inputs, stats)
-    loaders = _data_module(config, inputs)
+    loaders = _data_module(config, inputs, stats)
     checkpoint = _checkpoint_to_resume(resume, inputs, config)
     if checkpoint is not None:
         check_resumable(checkpoint, module)
@@ -166,7 +169,8 @@ def run(config: TrainConfig, *, resume: Path | None = None, log_dir: Path | None
     say(f"Training {config.arch.name} on {count(len(inputs.selection.train), 'episode')}: {run_dir}")
     try:
         with announced(run_dir):
-            fit(build_trainer(config.trainer, run_dir), module, loaders, resume=checkpoint)
+            callbacks = () if loaders.replaced is None else (BadSamples(loaders),)
+            fit(build_trainer(config.trainer, run_dir, callbacks=callbacks), module, loaders, resume=checkpoint)
     except KeyboardInterrupt:
         if (run_dir / LAST).exists():
             say(f"To go on from the last checkpoint: robotrain train --resume {run_dir}")
@@ -210,19 +214,21 @@ def affine_of(stats: Stats, config: StatsConfig) -> Affine:
     )
 
 
-def _data_module(config: TrainConfig, inputs: Inputs) -> EpisodesDataModule:
+def _data_module(config: TrainConfig, inputs: Inputs, stats: Stats) -> EpisodesDataModule:
     cameras = inputs.interface.cameras
     train = WindowDataset(inputs.selection.train, inputs.pipeline, cameras)
     valid = WindowDataset(inputs.selection.valid, inputs.pipeline, cameras) if inputs.selection.valid else None
     for remark in (*train.remarks, *(valid.remarks if valid else ())):
         warn(remark)
+    seed, bounds = config.trainer.seed, config.data.bounds
     return EpisodesDataModule(
         train,
         valid,
         batch_size=config.data.batch_size,
         num_workers=config.data.num_workers,
-        seed=config.trainer.seed,
+        seed=seed,
         steps_per_epoch=config.trainer.batches_per_epoch,
+        replaced=ReplacedSamples(train, bounds_of(stats, bounds.slack), bounds, seed) if bounds.replace else None,
     )
 
 
