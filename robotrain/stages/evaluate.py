@@ -147,7 +147,7 @@ def _subject(
         paths = [each.path for each in facts]
         changed_since(run_dir, selection.root, paths, allowed=False, setting="allow_changed")
     if config.data is not None:
-        _warn_of_leak(loaded, [each.hash for each in facts], name)
+        _warn_of_leak(loaded, run_dir, [each.hash for each in facts], name)
         _warn_of_wrists(loaded, data, facts)
     return name, WindowDataset(facts, inputs.pipeline, wanted.cameras), data
 
@@ -186,8 +186,9 @@ def _own_split(config: EvaluateConfig, data: DataConfig, checkpoint: Path, split
     )
 
 
-def _warn_of_leak(loaded: LoadedPolicy, hashes: Sequence[str], name: str) -> None:
-    trained = sorted(set(hashes) & set(loaded.stats.episodes))
+def _warn_of_leak(loaded: LoadedPolicy, run_dir: Path | None, hashes: Sequence[str], name: str) -> None:
+    # Statistics that were given may rest on other episodes; without the run's directory they are all there is to go by.
+    trained = set(hashes) & set(loaded.stats.episodes if run_dir is None else load_split(run_dir).train)
     if trained:
         warn(f"{len(trained)} of the {len(hashes)} episodes of '{name}' were trained on; the scores flatter the model")
 

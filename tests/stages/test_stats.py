@@ -12,6 +12,8 @@ from robotrain.cli.app import app
 from robotrain.data.stats import Stats
 from robotrain.errors import ConfigError, MissingExtraError, StatsError, UnknownNameError
 from robotrain.stages import plots
+from robotrain.stages.evaluate import EvaluateConfig
+from robotrain.stages.evaluate import run as evaluate
 from robotrain.stages.recipe import TrainChoice
 from robotrain.stages.stats import StatsRequest, check, run
 from robotrain.stages.train import resolve_config
@@ -63,6 +65,17 @@ def test_given_statistics_are_trained_with_and_recorded(tiny_episodes: Path, tin
     run_dir = train(resolve_config(choice), log_dir=tmp_path / "runs").run_dir
     assert json.loads((run_dir / "stats.json").read_text())["actions"] == told["actions"]
     assert f"file: {tmp_path / 'mine.json'}" in (run_dir / "config.yaml").read_text()
+
+
+def test_training_episodes_are_known_as_such_whatever_given_statistics_rest_on(
+    tiny_episodes: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = json.loads((tiny_run / "stats.json").read_text())
+    (tmp_path / "mine.json").write_text(json.dumps({**told, "episodes": ["elsewhere"]}))
+    choice = run_config(tiny_episodes, f"data.stats.file={tmp_path / 'mine.json'}")
+    run_dir = train(resolve_config(choice), log_dir=tmp_path / "runs").run_dir
+    evaluate(EvaluateConfig(checkpoint=str(run_dir), data=str(tiny_episodes), stride=6))
+    assert "3 of the 4 episodes of 'episodes' were trained on" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("place", ["stats.json", "", "checkpoints/last.ckpt"])
