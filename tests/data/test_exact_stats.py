@@ -2,6 +2,8 @@
 
 import itertools
 import pickle
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from robotrain.episodes.reader import Episode, open_episode
 from robotrain.errors import EpisodeError, StatsError
 from robotrain.files import canonical_json
 from robotrain.geometry.rotations import matrix_from_rot6d, matrix_from_ypr, mean_rotation, rot6d_from_matrix
+from tests.conftest import ROOT
 from tests.data.numpys import assert_columns, expected_columns, pipeline_of, stats_of_joints
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode, write_joints, write_numbers
 
@@ -211,3 +214,28 @@ def test_rotations_that_are_rounded_are_completed_as_any_other_and_what_is_none_
     for bad in (np.zeros(6), np.array([1.0, 0, 0, 1, 0, 0]), np.full(6, 0.5)):
         rounded[3, 4] = bad
         assert _matrices_of_rounded(rounded) is None
+
+
+@pytest.mark.slow
+def test_four_times_the_episodes_take_no_more_memory(tmp_path: Path) -> None:
+    for index in range(60):
+        write_joints(tmp_path / f"e{index:02d}.zarr", np.random.default_rng(index).normal(size=(600, 26)))
+    code = """
+import resource, sys
+from pathlib import Path
+from robotrain.data.exact_stats import compute_stats
+from robotrain.episodes.reader import open_episode
+from tests.data.numpys import pipeline_of
+
+episodes = [open_episode(path) for path in sorted(Path(sys.argv[1]).iterdir())[: int(sys.argv[2])]]
+compute_stats(episodes, pipeline_of(episodes[0], 100), memory_gib=0.05, num_processes=2)
+print(max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024)
+"""
+
+    def peak_mib(num: int) -> float:
+        command = [sys.executable, "-c", code, str(tmp_path), str(num)]
+        return float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+
+    few, many = peak_mib(15), peak_mib(60)  # 90 and 360 MiB of samples, in 51
+    assert many < 1.15 * few
+    assert many < 250  # of which an interpreter with its libraries is 60
