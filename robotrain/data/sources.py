@@ -144,15 +144,18 @@ def _plan_joints(layouts: ModeLayouts, horizon: int) -> Plan:
 
 def _transforms(sources: tuple[Source, ...], rotation: RotationKind, horizon: int) -> tuple[Transform, ...]:
     poses = tuple(source.part for source in sources if source.kind == "pose")
-    transforms: list[Transform] = [Resample(horizon, poses)]
+    transforms: list[Transform] = [  # before there are more rows of them: what is between two points moves with them
+        PointsToFrame(source.part, source.action_frame, source.state_frame)
+        for source in sources
+        if source.kind == "points"
+    ]
+    transforms.append(Resample(horizon, poses))
     for source in sources:
         if source.kind == "pose":
             limb = source.part.removesuffix(".pose")
             transforms.append(PoseToFrame(limb, source.action_frame, source.state_frame))
             if rotation == "ypr":
                 transforms.append(Rot6dToYpr(limb))
-        elif source.kind == "points":
-            transforms.append(PointsToFrame(source.part, source.action_frame, source.state_frame))
     return tuple(transforms)
 
 

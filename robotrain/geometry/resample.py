@@ -6,7 +6,7 @@ Knows that rows are evenly spaced and that the first and the last are kept; refu
 import numpy as np
 
 from robotrain.errors import GeometryError
-from robotrain.geometry.rotations import slerp, unit_quaternion
+from robotrain.geometry.rotations import slerp_unit, unit_quaternion
 
 __all__ = ["resample", "resample_mask", "resample_poses"]
 
@@ -38,7 +38,7 @@ def resample_poses(poses: np.ndarray, num: int) -> np.ndarray:
     turns = np.sum(quaternions[..., 1:, :] * quaternions[..., :-1, :], axis=-1) < 0
     signs = np.where(np.cumsum(turns, axis=-1) % 2, -1.0, 1.0)
     quaternions = np.concatenate([quaternions[..., :1, :], quaternions[..., 1:, :] * signs[..., None]], axis=-2)
-    turned = slerp(quaternions[..., lower, :], quaternions[..., upper, :], fraction)
+    turned = slerp_unit(np.take(quaternions, lower, axis=-2), np.take(quaternions, upper, axis=-2), fraction)
     return np.concatenate([resample(poses[..., :3], num), turned], axis=-1)
 
 

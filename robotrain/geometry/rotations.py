@@ -20,6 +20,7 @@ __all__ = [
     "quaternion_from_matrix",
     "rot6d_from_matrix",
     "slerp",
+    "slerp_unit",
     "unit_quaternion",
     "ypr_from_matrix",
 ]
@@ -36,7 +37,7 @@ def unit_quaternion(quaternion: np.ndarray) -> np.ndarray:
         GeometryError: when one has no length or is not finite: such a row is missing data, and no rotation.
     """
     quaternion = np.asarray(quaternion, dtype=np.float64)
-    norm = np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    norm = _norm(quaternion)
     bad = ~(np.isfinite(norm) & (norm > _SMALLEST_NORM))
     if bad.any():
         row = tuple(int(i) for i in np.argwhere(bad)[0][:-1])
@@ -65,12 +66,17 @@ def matrix_from_quaternion(quaternion: np.ndarray) -> np.ndarray:
         GeometryError: when a quaternion has no length or is not finite.
     """
     w, x, y, z = np.moveaxis(unit_quaternion(quaternion), -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    matrix = np.empty((*w.shape, 3, 3))
+    matrix[..., 0, 0], matrix[..., 0, 1], matrix[..., 0, 2] = (
+        1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
+    )  # fmt: skip
+    matrix[..., 1, 0], matrix[..., 1, 1], matrix[..., 1, 2] = (
+        2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
+    )  # fmt: skip
+    matrix[..., 2, 0], matrix[..., 2, 1], matrix[..., 2, 2] = (
+        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+    )  # fmt: skip
+    return matrix
 
 
 def quaternion_from_matrix(matrix: np.ndarray) -> np.ndarray:
@@ -162,18 +168,26 @@ def slerp(start: np.ndarray, end: np.ndarray, fraction: np.ndarray | float) -> n
     Raises:
         GeometryError: when a quaternion has no length or is not finite.
     """
-    start, end = unit_quaternion(start), unit_quaternion(end)
-    end = np.where(np.sum(start * end, axis=-1, keepdims=True) < 0, -end, end)
+    return slerp_unit(unit_quaternion(start), unit_quaternion(end), fraction)
+
+
+def slerp_unit(start: np.ndarray, end: np.ndarray, fraction: np.ndarray | float) -> np.ndarray:
+    """Return what `slerp` does, of quaternions that are known to have norm 1: to see to that is a third of its work."""
+    cosine = np.einsum("...i,...i->...", start, end)[..., None]
+    end = np.where(cosine < 0, -end, end)
     fraction = np.asarray(fraction, dtype=np.float64)[..., None]
     # Kahan's angle between unit vectors: exact for small angles, where the arccos of their product is not.
-    angle = 2 * np.arctan2(
-        np.linalg.norm(start - end, axis=-1, keepdims=True), np.linalg.norm(start + end, axis=-1, keepdims=True)
-    )
+    angle = 2 * np.arctan2(_norm(start - end), _norm(start + end))
     small = angle < _SMALL_ANGLE
     sine = np.where(small, 1.0, np.sin(angle))
     weight_start = np.where(small, 1 - fraction, np.sin((1 - fraction) * angle) / sine)
     weight_end = np.where(small, fraction, np.sin(fraction * angle) / sine)
     return unit_quaternion(weight_start * start + weight_end * end)
+
+
+def _norm(vectors: np.ndarray) -> np.ndarray:
+    """Return the norms (..., 1) of vectors (..., n): several times as fast as numpy's where n is small."""
+    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))[..., None]
 
 
 def geodesic_angle(first: np.ndarray, second: np.ndarray) -> np.ndarray:
