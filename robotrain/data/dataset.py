@@ -29,9 +29,10 @@ NUMBERS_BUDGET = 1 << 29
 """Bytes of episodes' numbers that a process keeps, 512 MiB; the episodes used longest ago go first."""
 PICTURES_BUDGET = 1 << 29
 """Bytes of encoded pictures that a process may keep, 512 MiB. A data set with fewer keeps them all, and reads each
-episode's once: a call of Zarr costs about a millisecond, whether for one picture or for hundreds."""
+episode's once: where a file system is slow, or only Zarr can read them, that is a call for hundreds in place of one for
+each."""
 ENCODED_AT_ONCE = 32
-"""Samples."""
+"""Samples, so that what is computed on the way stays in the processor's cache."""
 SAMPLED = 3
 """So many episodes of a vendor are looked at for left wrists that are mirrored twice: one converter wrote them all."""
 
@@ -237,7 +238,7 @@ class WindowDataset:
     def encode(self, keys: Keys | Sequence[tuple[str, int]]) -> Encoded:
         """Return chunks and states of these (hash, frame), in their order: the numbers of a batch.
 
-        Some at a time, so that what is computed on the way stays in the processor's cache; of each episode together.
+        Some at a time, those of an episode together.
         """
         order = sorted(range(len(keys)), key=lambda row: keys[row][0])
         parts: list[tuple[list[int], Encoded]] = []

@@ -46,8 +46,10 @@ def epochs(module: EpisodesDataModule, numbers: tuple[int, ...]) -> list[Batch]:
     return batches
 
 
-def test_workers_change_nothing_and_batches_are_whole(dataset: WindowDataset) -> None:
-    alone, helped = epochs(module_of(dataset), (0, 1)), epochs(module_of(dataset, 2), (0, 1))
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on fewer cores than that
+@pytest.mark.parametrize("num_workers", [1, 4])
+def test_workers_change_nothing_and_batches_are_whole(dataset: WindowDataset, num_workers: int) -> None:
+    alone, helped = epochs(module_of(dataset), (0, 1)), epochs(module_of(dataset, num_workers), (0, 1))
     assert len(alone) == len(helped) == 6
     for one, other in zip(alone, helped, strict=True):
         assert one.observation.keys == other.observation.keys
@@ -116,7 +118,7 @@ def test_lightning_moves_the_order_on_from_epoch_to_epoch(dataset: WindowDataset
 
 @pytest.mark.parametrize("name", ["batch_size", "steps_per_epoch"])
 def test_numbers_that_make_no_sense_are_refused(dataset: WindowDataset, name: str) -> None:
-    numbers = {"batch_size": 1, "num_workers": 0, "seed": 0, "steps_per_epoch": 1, name: 0}
+    numbers: dict[str, Any] = {"batch_size": 1, "num_workers": 0, "seed": 0, "steps_per_epoch": 1, name: 0}
     with pytest.raises(ConfigError, match=f"{name} must be at least 1, found 0"):
         EpisodesDataModule(dataset, None, **numbers)
 

@@ -255,3 +255,24 @@ def test_opening_a_data_set_reads_no_pictures_of_it_and_a_batch_reads_an_episode
     for _ in range(2):
         dataset.batch([("e0", 0), ("e0", 1), ("e2", 3)])
     assert read == ["images.front_1"] * 2
+
+
+@pytest.mark.parametrize("num_frames", [1, 7, 100, 101, 250])
+@pytest.mark.parametrize("rows", [1, 2, 6, 40])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_every_window_of_a_ramp_holds_the_rows_it_should(
+    tmp_path: Path, num_frames: int, rows: int, stride: int
+) -> None:
+    """EgoVerse#674's oracle: value[t, d] = t * 1000 + d, so that every number tells where it came from."""
+    ramp = np.arange(num_frames)[:, None] * 1000.0 + np.arange(5)
+    facts = read_facts(write_joints(tmp_path / "ramp", ramp, -ramp, fps=10))
+    seconds = max((rows - 1) * stride, 1) / 10  # steps of a chunk lie `stride` stored rows apart
+    pipeline = build_pipeline(embodiment_of("toy_arm", facts.attributes), horizon=rows, seconds=seconds)
+    dataset = WindowDataset([facts], pipeline, ())
+    assert len(dataset) == num_frames
+    frames = np.random.default_rng(0).permutation(num_frames)
+    batch = dataset.batch([("ramp", int(frame)) for frame in frames])
+    steps = frames[:, None] + stride * np.arange(rows)
+    np.testing.assert_array_equal(batch.action_mask, steps < num_frames)
+    np.testing.assert_array_equal(batch.actions, ramp[np.minimum(steps, num_frames - 1)])
+    np.testing.assert_array_equal(batch.observation.state, -ramp[frames])
