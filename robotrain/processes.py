@@ -51,7 +51,7 @@ class Workers:
     """
 
     def __init__(self, num: int | None = None) -> None:
-        self._num = num or _num_cores()
+        self._num = num or num_cores()
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -88,7 +88,7 @@ class Workers:
             raise WorkerDiedError from None
 
 
-def _num_cores() -> int:
+def num_cores() -> int:
     """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -8,7 +8,6 @@ Refuses to sample, to merge approximations, or to open an image.
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +28,7 @@ from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import StatsError
 from robotrain.files import canonical_json
-from robotrain.processes import Workers
+from robotrain.processes import Workers, num_cores
 
 __all__ = ["check_finite", "compute_stats", "encoded_blocks"]
 
@@ -190,7 +189,7 @@ def compute_stats(
     table = _Table(pipeline.interface(cameras), rows[-1], pool_horizon)
     tasks = [_Task(facts, row) for facts, row in zip(ordered, rows, strict=False)]
     if num_processes is None:
-        num_processes = 1 if table.num_rows * table.num_columns < FEW_VALUES else os.cpu_count() or 1
+        num_processes = 1 if table.num_rows * table.num_columns < FEW_VALUES else num_cores()
     portions = table.passes(memory_gib, num_processes)
     widest = max(groups[-1].stop - groups[0].start for groups in portions)
     if len(portions) > 1:
