@@ -3,18 +3,21 @@
 Knows what is refused and what a config lets pass; refuses to know what is looked at.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import get_args
 
 from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
 from robotrain.episodes.digest import ManifestRow
-from robotrain.episodes.index import open_index
+from robotrain.episodes.index import Index, open_index
 from robotrain.episodes.records import ChangeCode, read_manifest
 from robotrain.episodes.resolver import Selection
+from robotrain.episodes.schema import hash_of
+from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.episodes.validation.policy import judge
-from robotrain.episodes.validation.survey import survey
+from robotrain.episodes.validation.survey import read_digests, survey
 from robotrain.errors import ManifestError, UnsoundEpisodesError
 from robotrain.stages.inputs import manifest_path
 
@@ -73,7 +76,19 @@ def _errors(
                 place = f"array '{finding.array}': " if finding.array else ""
                 told = changed if finding.code in get_args(ChangeCode) else unsound
                 told.setdefault(finding.episode, f"{finding.code}: {place}{finding.message}")
+        rest = [path for path in paths if hash_of(path) in recorded.keys() - unsound.keys() - changed.keys()]
+        for finding in judge(_other_bytes(index, rest, recorded), data.validation):
+            if finding.severity == "error":
+                changed[finding.episode] = f"{finding.code}: {finding.message}"
     return unsound, {name: told for name, told in changed.items() if name not in unsound}
+
+
+def _other_bytes(index: Index, paths: Sequence[Path], recorded: Mapping[str, ManifestRow]) -> Iterator[Finding]:
+    """Yield a finding for each episode whose digest is not the manifest's; the run keeps the digests that are read."""
+    for entry, digest in track(read_digests(index, paths), "compare", total=len(paths), unit="episodes"):
+        if digest != (before := recorded[entry.hash].digest):
+            text = f"Its digest is {digest[:12]}..., and {before[:12]}... was recorded."
+            yield build_finding("changed-content", entry.hash, text)
 
 
 def _other_than_recorded(selection: Selection, recorded: Mapping[str, ManifestRow], data: DataConfig) -> dict[str, str]:

@@ -217,6 +217,33 @@ def test_training_refuses_what_differs_from_its_manifest_and_records_what_is_let
     assert rows["2026-01-02-00-00-00-000000"] == compute_digest(episode(episodes, 1))
 
 
+def test_training_compares_every_byte_with_a_manifest_that_came_with_the_data(
+    episodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(episodes)
+    monkeypatch.setenv("ROBOTRAIN_CACHE_DIR", str(tmp_path / "another"))  # whose index knows nothing
+    told = episode(episodes, 1) / "zarr.json"
+    told.write_bytes(told.read_bytes().replace(b'"task_name": "', b'"task_nome": "'))  # of the same size
+    with pytest.raises(ManifestError, match="'2026-01-02-00-00-00-000000': changed-content: Its digest is"):
+        train(episodes, tmp_path)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_quick_look_remembers_a_change_that_a_deep_one_found(
+    episodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(episodes)
+    told, before = episode(episodes, 1) / "zarr.json", (episode(episodes, 1) / "zarr.json").read_bytes()
+    monkeypatch.setenv("ROBOTRAIN_CACHE_DIR", str(tmp_path / "another"))
+    told.write_bytes(before.replace(b'"task_name": "', b'"task_nome": "'))
+    change = ("changed-content", "2026-01-02-00-00-00-000000")
+    assert change not in found(episodes)
+    assert change in found(episodes, deep=True)
+    assert change in found(episodes)
+    told.write_bytes(before)
+    assert found(episodes) == []
+
+
 @pytest.mark.parametrize("change", ["added", "removed"])
 def test_training_refuses_other_episodes_than_the_manifest_of_its_config_names(
     change: str, episodes: Path, tmp_path: Path

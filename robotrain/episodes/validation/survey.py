@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 from robotrain.cache import source_digest
 from robotrain.episodes.digest import Content, ManifestRow, read_content
 from robotrain.episodes.index import Entry, Found, Index, Record, batches
-from robotrain.episodes.records import Change, Recorded, changed_content, changed_files, recorded_of
+from robotrain.episodes.records import Change, ChangeCode, Recorded, changed_content, changed_files, recorded_of
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.check import validate_episode
 from robotrain.episodes.validation.findings import Finding, build_finding
@@ -81,8 +82,9 @@ def survey(
                 findings = _findings(entry, found[entry.path.name], change)
                 if entry.path in unread and change is None:
                     findings += (build_finding("changed-content", entry.hash, unread[entry.path]),)
-                sound = all(finding.severity != "error" for finding in findings)
-                if content is not None and sound and change is None:
+                sound = all(each.severity != "error" for each in findings if each.code not in get_args(ChangeCode))
+                keeps = change is None or entry.path.name not in records  # what was recorded before stays
+                if content is not None and sound and keeps:
                     recorded[entry.path.name] = _record(entry, content)
                 known = before is not None or entry.path.name in recorded
                 yield Surveyed(entry, findings, known, content if record else None)
