@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from robotrain.config import compose, load_named
+from robotrain.config import compose
 from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.datamodule import EpisodesDataModule
@@ -22,7 +22,7 @@ from robotrain.episodes.jpegs import decode_picture
 from robotrain.episodes.reader import open_episode
 from robotrain.errors import ConfigError
 from robotrain.stages.inputs import Inputs, arch_horizon, build_inputs, data_layers, resolve_inputs
-from robotrain.stages.recipe import default_arch
+from robotrain.stages.recipe import arch_layer
 
 Way = int | str
 """Of getting samples, by a word; a number is that of the loader's workers."""
@@ -126,7 +126,7 @@ def run(request: BenchRequest) -> BenchReport:
         RobotrainError: when the data cannot be resolved or read.
     """
     data = compose(DataConfig, data_layers(request.data), overrides=request.overrides)
-    arch = load_named("arch", request.arch) if request.arch else default_arch()
+    arch = arch_layer(request.arch)
     inputs = resolve_inputs(data, horizon=request.horizon or arch_horizon(arch))
     for remark in inputs.selection.remarks:
         warn(remark)

@@ -50,8 +50,14 @@ def recipe_layers(choice: TrainChoice) -> tuple[Layer, ...]:
     return (recipe, *layers)
 
 
-def default_arch() -> Layer:
-    """Return the arch of the default recipe."""
+def arch_layer(name: str | None) -> Layer:
+    """Return an arch by its name or YAML file; None takes the default recipe's.
+
+    Raises:
+        UnknownNameError, MissingPathError: for a name or a file that does not exist.
+    """
+    if name is not None:
+        return load_named("arch", name)
     recipe = load_named("recipe", DEFAULT_RECIPE)
     return Layer(recipe.where, recipe.values["arch"])
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from robotrain.config import Layer, compose, load_named
+from robotrain.config import compose
 from robotrain.console import warn
 from robotrain.data.cached_stats import CacheResult, load_or_compute_stats
 from robotrain.data.config import DataConfig
 from robotrain.data.outside import Outside, compute_outside
 from robotrain.data.stats import Stats, StatsConfig, degenerate_columns, remarks
-from robotrain.embodiments.layout import BOUNDED_KINDS, Field
+from robotrain.embodiments.layout import BOUNDED_KINDS, Field, Layout
 from robotrain.errors import ConfigError
 from robotrain.stages.given_stats import load_given_stats
 from robotrain.stages.inputs import Inputs, arch_horizon, data_layers, resolve_inputs
-from robotrain.stages.recipe import DEFAULT_RECIPE
+from robotrain.stages.recipe import arch_layer
 
 FieldRow = tuple[str, str, str, str, str, str, str, str, str]
 """Field, unit, smallest, 1 %, 99 %, largest, share of constant cells, of missing values, of outliers."""
@@ -163,19 +163,14 @@ def _resolve(request: StatsRequest) -> tuple[DataConfig, Inputs, str]:
     """Return the data config, its inputs, and the name of the arch whose horizon they have."""
     overrides = () if request.allow_missing is None else (f"episodes.allow_missing={request.allow_missing}",)
     data = compose(DataConfig, data_layers(request.data), overrides=overrides)
-    arch = load_named("arch", request.arch) if request.arch else _default_arch()
+    arch = arch_layer(request.arch)
     inputs = resolve_inputs(data, horizon=arch_horizon(arch))
     for remark in inputs.selection.remarks:
         warn(remark)
     return data, inputs, request.arch or arch.values["name"]
 
 
-def _default_arch() -> Layer:
-    recipe = load_named("recipe", DEFAULT_RECIPE)
-    return Layer(recipe.where, recipe.values["arch"])
-
-
-def _layout(stats: Stats, group: str) -> Any:
+def _layout(stats: Stats, group: str) -> Layout:
     return stats.interface.actions if group == "actions" else stats.interface.state
 
 
@@ -184,10 +179,9 @@ def _field_row(stats: Stats, config: StatsConfig, group: str, field: Field) -> F
     part = layout.slices[field.name]
     if group == "actions":
         weights = np.broadcast_to(stats.action_counts[:, None], columns.mean.shape)[..., part]
-        possible = stats.num_samples * weights.size
     else:
         weights = stats.state_counts[part]
-        possible = stats.num_samples * weights.size
+    possible = stats.num_samples * weights.size
     constant = degenerate_columns(columns, config.modes_of(group, layout))[..., part]
     outliers = (columns.outliers[..., part] * weights).sum() / max(weights.sum(), 1)
     return (
