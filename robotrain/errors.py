@@ -25,6 +25,12 @@ def nearest(name: str, available: Iterable[str]) -> str | None:
     return lowered[close[0]] if close else None
 
 
+def did_you_mean(name: str, available: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" with the available name nearest to ``name``; empty where none is close."""
+    close = nearest(name, available)
+    return f" Did you mean '{close}'?" if close else ""
+
+
 def _letters_in_place(first: str, second: str) -> int:
     """Return how many letters two names share at the same place, counted from their beginnings and from their ends."""
     return sum(map(eq, first, second)) + sum(map(eq, reversed(first), reversed(second)))
@@ -66,11 +72,9 @@ class UnknownNameError(RobotrainError, KeyError):
     """A name that is not in the list it was looked up in."""
 
     def __init__(self, kind: str, name: str, available: Sequence[str], *, where: str = "") -> None:
-        close = nearest(name, available)
-        hint = f" Did you mean '{close}'?" if close else ""
         known = f" Available: {listing(available)}." if available else f" There is no {kind} at all."
         at = f" in {where}" if where else ""
-        self.message = f"Unknown {kind} '{name}'{at}.{hint}{known}"
+        self.message = f"Unknown {kind} '{name}'{at}.{did_you_mean(name, available)}{known}"
         super().__init__(self.message)
 
     def __str__(self) -> str:  # KeyError would print the repr

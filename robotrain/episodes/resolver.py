@@ -35,8 +35,8 @@ from robotrain.errors import (
     ConfigError,
     NoEpisodesError,
     SplitError,
+    did_you_mean,
     listing,
-    nearest,
 )
 from robotrain.files import data_dir
 
@@ -119,7 +119,7 @@ def check_pins(
     """
     root = root or _root(config)
     paths = {hash_of(path): path for path in find_episodes(root)}
-    named = {hash_of(each) for each in (*config.pins, *config.held_out)}
+    named = _named(config)
     pool = build_pool(config, root, [paths[each] for each in sorted(named & set(paths))], named, differs)
     return tuple(named_problems((*config.pins, *config.held_out), pool, paths))
 
@@ -237,9 +237,7 @@ def _why_none(config: SelectionConfig, pool: Pool, left_out: Sequence[LeftOut]) 
     bodies = sorted({pool.facts[each].embodiment for each in sound if each in pool.facts})
     wanted = canonical_embodiment(config.embodiment or "")
     if config.embodiment and bodies and wanted not in bodies:
-        close = nearest(wanted, bodies)
-        hint = f" Did you mean '{close}'?" if close else ""
-        return f"None is of embodiment '{wanted}'.{hint} There are: {listing(bodies)}."
+        return f"None is of embodiment '{wanted}'.{did_you_mean(wanted, bodies)} There are: {listing(bodies)}."
     candidates = [each for each in sound if OTHER_BODY not in pool.kinds(each)]
     if candidates and all(FILTERED in pool.kinds(each) for each in candidates):
         return pool.explain_emptiness(candidates, parse_filters(config.where, _WHERE), _WHERE)

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from robotrain.episodes.schema import EMBODIMENT, FPS, canonical_embodiment, hash_of
-from robotrain.errors import ConfigError, nearest
+from robotrain.errors import ConfigError, did_you_mean, nearest
 
 __all__ = ["HASH", "Filter", "Scalar", "describe_values", "parse_filters", "read_flag", "show", "text_of"]
 
@@ -151,8 +151,7 @@ def _conditions(told: Any, name: str, place: str) -> tuple[Condition, ...]:
         raise ConfigError(f"{place} names no operator. There are: {', '.join(OPERATORS)}.")
     for operator in told:
         if operator not in OPERATORS:
-            close = nearest(str(operator), OPERATORS)
-            hint = f" Did you mean '{close}'?" if close else ""
+            hint = did_you_mean(str(operator), OPERATORS)
             raise ConfigError(f"{place}: unknown operator '{operator}'.{hint} There are: {', '.join(OPERATORS)}.")
     return tuple(_condition(operator, operand, name, f"{place}.{operator}") for operator, operand in told.items())
 

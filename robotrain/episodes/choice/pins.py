@@ -11,7 +11,7 @@ from pathlib import Path
 from robotrain.episodes.choice.pool import CHANGED, FILTERED, OTHER_BODY, STRUCTURAL, UNREADABLE, Pool, Problem
 from robotrain.episodes.choice.registry import DELETED, EMPTY_PATH
 from robotrain.episodes.schema import hash_of
-from robotrain.errors import PinError, nearest
+from robotrain.errors import PinError, did_you_mean
 
 __all__ = ["ABSENT", "MISSING", "beyond_limit", "named_problems", "refuse_problems"]
 
@@ -35,12 +35,12 @@ def named_problems(pins: Sequence[str], pool: Pool, there: Collection[str]) -> l
         there: Hashes of all episodes of the folder.
     """
     counts = Counter(hash_of(pin) for pin in pins)
-    guesses = {each: nearest(each, there) for each in islice((each for each in counts if each not in there), _GUESSES)}
+    absent = (each for each in counts if each not in there)
+    guesses = {each: did_you_mean(each, there) for each in islice(absent, _GUESSES)}
     found: list[Problem] = []
     for each, number in counts.items():
         if each not in there:
-            close = guesses.get(each)
-            found.append(Problem(each, ABSENT, f"'{each}' is not there.{f' Did you mean {close!r}?' if close else ''}"))
+            found.append(Problem(each, ABSENT, f"'{each}' is not there.{guesses.get(each, '')}"))
         else:
             found += pool.problems[each]
         if number > 1:

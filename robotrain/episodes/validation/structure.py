@@ -33,7 +33,7 @@ from robotrain.episodes.schema import (
 )
 from robotrain.episodes.storage import StoredArray, missing_chunk_files, missing_words, read_stored_array
 from robotrain.episodes.validation.findings import Finding, build_finding
-from robotrain.errors import EpisodeError, LayoutError, UnknownNameError, listing, nearest
+from robotrain.errors import EpisodeError, LayoutError, UnknownNameError, did_you_mean, listing
 
 
 def check_embodiment(path: Path, attributes: Mapping[str, Any], arrays: tuple[str, ...]) -> Iterator[Finding]:
@@ -57,8 +57,7 @@ def check_embodiment(path: Path, attributes: Mapping[str, Any], arrays: tuple[st
         text = f"No policy can be trained for '{name}' yet. There are: {listing(available())}."
         yield build_finding("unsupported-embodiment", episode, text)
     else:
-        close = nearest(name, (*available(), *EMBODIMENTS))
-        hint = f" Did you mean '{close}'?" if close else ""
+        hint = did_you_mean(name, (*available(), *EMBODIMENTS))
         yield build_finding("unknown-embodiment", episode, f"The embodiment '{stored}' is not known.{hint}")
 
 

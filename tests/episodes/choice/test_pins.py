@@ -123,9 +123,9 @@ def test_among_very_many_absent_pins_the_nearest_is_looked_for_only_for_the_firs
 
     def look(name: str, _: object) -> str:
         looked.append(name)
-        return "e0"
+        return " Did you mean 'e0'?"
 
-    monkeypatch.setattr(pins, "nearest", look)
+    monkeypatch.setattr(pins, "did_you_mean", look)
     names = tuple(f"absent{number:05d}" for number in range(41_000))
     with pytest.raises(PinError) as caught:
         resolve_episodes(config(root, pins=(*names, "e0")))
