@@ -167,6 +167,20 @@ def is_joints(array: str) -> bool:
     return array.endswith("joints")
 
 
+def holds_numbers(array: str) -> bool:
+    """Say whether an array holds numbers: neither pictures nor texts."""
+    return camera_of(array) is None and array != ANNOTATIONS
+
+
+def width_of(array: str) -> int | None:
+    """Return the columns that an array's name promises; None where it promises none."""
+    if is_pose(array):
+        return 7
+    if is_keypoints(array):
+        return 63
+    return 1 if is_gripper(array) else None
+
+
 def is_observed(array: str) -> bool:
     """Say whether an array was measured, and not commanded."""
     return array.rpartition(".")[2].startswith("obs_")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.schema import ANNOTATIONS, FEATURES, camera_of, image_array
+from robotrain.episodes.schema import FEATURES, holds_numbers, image_array
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.errors import EpisodeError
 
@@ -31,7 +31,7 @@ def check_pictures(episode: Episode, cameras: Sequence[str]) -> Iterator[Finding
 def check_numbers(episode: Episode, arrays: Sequence[str]) -> Iterator[Finding]:
     """Check that numeric arrays can be read and are finite, and tell how many of their rows are marked missing."""
     for array in arrays:
-        if camera_of(array) is not None or array == ANNOTATIONS:
+        if not holds_numbers(array):
             continue
         try:
             values = episode.numbers(array)
@@ -53,8 +53,19 @@ def check_numbers(episode: Episode, arrays: Sequence[str]) -> Iterator[Finding]:
             yield build_finding("missing-rows", episode.hash, text, array=array, frame=frame)
 
 
+def check_stated_size(episode: Episode, camera: str, size: tuple[int, int], frame: int) -> Iterator[Finding]:
+    """Check the size (width, height), pixels, of a camera's picture at a frame against the attribute `FEATURES`."""
+    width, height = size
+    features = episode.facts.attributes.get(FEATURES)
+    entry = features.get(image_array(camera)) if isinstance(features, dict) else None
+    stated = entry.get("shape") if isinstance(entry, dict) else None
+    if stated is not None and stated != [height, width, 3]:
+        text = f"Pictures are {width}x{height}, and '{FEATURES}' states the shape {stated}."
+        yield build_finding("stated-size", episode.hash, text, array=image_array(camera), frame=frame)
+
+
 def _check_sizes(episode: Episode, camera: str, sizes: dict[int, tuple[int, int]]) -> Iterator[Finding]:
-    """Check pictures' sizes (width, height) by frame against each other and against the attribute `FEATURES`."""
+    """Check pictures' sizes (width, height), pixels, by frame against each other and against what is stated."""
     array = image_array(camera)
     if not sizes:
         return
@@ -63,9 +74,4 @@ def _check_sizes(episode: Episode, camera: str, sizes: dict[int, tuple[int, int]
         if size != (width, height):
             text = f"The picture is {size[0]}x{size[1]}, and the one of frame {first} is {width}x{height}."
             yield build_finding("image-size", episode.hash, text, array=array, frame=frame)
-    features = episode.facts.attributes.get(FEATURES)
-    entry = features.get(array) if isinstance(features, dict) else None
-    stated = entry.get("shape") if isinstance(entry, dict) else None
-    if stated is not None and stated != [height, width, 3]:
-        text = f"Pictures are {width}x{height}, and '{FEATURES}' states the shape {stated}."
-        yield build_finding("stated-size", episode.hash, text, array=array)
+    yield from check_stated_size(episode, camera, (width, height), first)

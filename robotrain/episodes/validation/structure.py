@@ -18,18 +18,16 @@ from robotrain.episodes.schema import (
     HEAD_POSE,
     METADATA,
     OBS_JOINTS,
-    camera_of,
     canonical_embodiment,
     cmd_ee_pose,
     cmd_gripper_spellings,
     hash_of,
-    is_gripper,
-    is_keypoints,
-    is_pose,
+    holds_numbers,
     obs_ee_pose,
     obs_gripper_spellings,
     read_embodiment,
     sides_of,
+    width_of,
 )
 from robotrain.episodes.storage import StoredArray, missing_chunk_files, missing_words, read_stored_array
 from robotrain.episodes.validation.findings import Finding, build_finding
@@ -144,15 +142,11 @@ def _check_fields(path: Path, name: str, attributes: Mapping[str, Any], arrays: 
 
 
 def _check_width(path: Path, array: str, stored: StoredArray) -> Iterator[Finding]:
-    if camera_of(array) is not None or array == ANNOTATIONS:
-        wanted: tuple[int, ...] | None = ()
-    elif is_pose(array):
-        wanted = (7,)
-    elif is_keypoints(array):
-        wanted = (63,)
-    else:
-        wanted = (1,) if is_gripper(array) else None
-    if wanted is not None and stored.shape[1:] != wanted:
+    width = width_of(array)
+    if holds_numbers(array) and width is None:
+        return
+    wanted = () if width is None else (width,)
+    if stored.shape[1:] != wanted:
         text = f"Its rows are of shape {stored.shape[1:]}, and should be {wanted}."
         yield build_finding("wrong-width", hash_of(path), text, array=array)
 

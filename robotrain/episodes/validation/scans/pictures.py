@@ -13,7 +13,8 @@ import numpy as np
 
 from robotrain.episodes.jpegs import decode_picture
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.schema import FEATURES, image_array
+from robotrain.episodes.schema import image_array
+from robotrain.episodes.validation.content import check_stated_size
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.episodes.validation.scans.tracks import rate_of
 from robotrain.errors import EpisodeError
@@ -111,12 +112,7 @@ def _check_sizes(episode: Episode, camera: _Camera) -> Iterator[Finding]:
             f"the first, {across}x{down}, at frame {other[0]}."
         )
         yield build_finding("image-size", episode.hash, text, array=array, frame=int(other[0]))
-    features = episode.facts.attributes.get(FEATURES)
-    entry = features.get(array) if isinstance(features, dict) else None
-    stated = entry.get("shape") if isinstance(entry, dict) else None
-    if stated is not None and stated != [height, width, 3]:
-        text = f"Pictures are {width}x{height}, and '{FEATURES}' states the shape {stated}."
-        yield build_finding("stated-size", episode.hash, text, array=array, frame=int(there[0]))
+    yield from check_stated_size(episode, camera.name, (width, height), int(there[0]))
 
 
 def _check_blank(episode: Episode, camera: _Camera) -> Iterator[Finding]:

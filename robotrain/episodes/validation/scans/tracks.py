@@ -11,14 +11,13 @@ import numpy as np
 
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import (
-    ANNOTATIONS,
     TIMESTAMPS,
-    camera_of,
-    is_gripper,
+    holds_numbers,
     is_joints,
     is_keypoints,
     is_pose,
     read_fps,
+    width_of,
 )
 from robotrain.errors import EpisodeError
 
@@ -53,13 +52,13 @@ def read_tracks(episode: Episode, arrays: Sequence[str]) -> dict[str, Track]:
     """Return by name the numeric arrays, leaving out those that cannot be read: another check has told of them."""
     tracks: dict[str, Track] = {}
     for array in arrays:
-        if camera_of(array) is not None or array in {ANNOTATIONS, TIMESTAMPS}:
+        if not holds_numbers(array) or array == TIMESTAMPS:
             continue
         try:
             stored = episode.numbers(array)
         except EpisodeError:
             continue
-        if stored.dtype.kind not in _NUMERIC or stored.shape[1] != _width(array, stored.shape[1]):
+        if stored.dtype.kind not in _NUMERIC or width_of(array) not in {None, stored.shape[1]}:
             continue
         valid = ~episode.missing(array)
         step = np.finfo(stored.dtype).eps if stored.dtype.kind == "f" else 0.0
@@ -89,12 +88,3 @@ def posed(tracks: Mapping[str, Track]) -> list[Track]:
 def moving(tracks: Mapping[str, Track]) -> list[Track]:
     """Return the tracks of what moves in space: poses, hand keypoints, joints."""
     return [track for name, track in tracks.items() if is_pose(name) or is_keypoints(name) or is_joints(name)]
-
-
-def _width(array: str, stored: int) -> int:
-    """Return how many columns an array must have to be looked at."""
-    if is_pose(array):
-        return 7
-    if is_keypoints(array):
-        return 63
-    return 1 if is_gripper(array) else stored
