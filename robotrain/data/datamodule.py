@@ -16,12 +16,16 @@ from robotrain.batch import Batch
 from robotrain.data.dataset import WindowDataset
 from robotrain.data.order import PlacedOrder, Share, TrainOrder, ValidOrder
 from robotrain.data.replacement import ReplacedSamples
+from robotrain.data.slots import BATCHES_IN_USE, LendingOrder, Lent, Packed, Slots
 from robotrain.errors import ConfigError, RobotrainError, WorkerDiedError
 from robotrain.processes import die_with_parent, leave_signals_to_parent
 
+PREFETCHED = 2
+"""Batches that each worker has in hand or done."""
+
 
 class _Samples(Protocol):
-    def __getitems__(self, indices: list[Any], /) -> Batch: ...
+    def __getitems__(self, indices: list[Any], /) -> Any: ...
 
 
 class EpisodesDataModule(pl.LightningDataModule):
@@ -69,9 +73,9 @@ class EpisodesDataModule(pl.LightningDataModule):
         """Return the loader of training batches, for this process of the trainer."""
         order = self.train_order()
         return (
-            self._loader(self.train, order)
+            self._loader(self.train, order, self.train.sample_bytes)
             if self.replaced is None
-            else self._loader(self.replaced, PlacedOrder(order))
+            else self._loader(self.replaced, PlacedOrder(order), self.train.sample_bytes)
         )
 
     def train_order(self) -> TrainOrder:
@@ -83,7 +87,8 @@ class EpisodesDataModule(pl.LightningDataModule):
         """Return the loader of validation batches, for this process of the trainer; an empty list without any."""
         if self.valid is None or len(self.valid) == 0:
             return []
-        return self._loader(self.valid, ValidOrder(len(self.valid), self.batch_size, self.seed, self._share()))
+        order = ValidOrder(len(self.valid), self.batch_size, self.seed, self._share())
+        return self._loader(self.valid, order, self.valid.sample_bytes)
 
     def _num_trained_on(self) -> int:
         """Return the batches that optimiser steps were made of: what was only fetched ahead does not count."""
@@ -93,18 +98,37 @@ class EpisodesDataModule(pl.LightningDataModule):
         trainer = self.trainer
         return Share() if trainer is None else Share(trainer.global_rank, trainer.world_size)
 
-    def _loader(self, dataset: _Samples, order: Iterable[list[Any]]) -> DataLoader[Batch]:
-        return _Loader(
-            _Carried(dataset),  # pyright: ignore[reportArgumentType]  # map-style by its methods, not by inheritance
-            batch_sampler=order,
-            num_workers=self.num_workers,
-            collate_fn=_as_it_is,  # pyright: ignore[reportArgumentType]  # the data set makes the batch itself
-            pin_memory=torch.accelerator.is_available(),
-            persistent_workers=self.num_workers > 0,
-            worker_init_fn=_start_worker,
-            # Without its own generator a loader draws from torch's, and a resumed run would draw other dropout masks.
-            generator=torch.Generator().manual_seed(self.seed),
-        )
+    def _loader(self, dataset: _Samples, order: Iterable[list[Any]], sample_bytes: int = 0) -> DataLoader[Batch]:
+        room = sample_bytes * self.batch_size
+        return build_loader(dataset, order, num_workers=self.num_workers, seed=self.seed, batch_bytes=room)
+
+
+def build_loader(
+    samples: _Samples, order: Iterable[list[Any]], *, num_workers: int, seed: int, batch_bytes: int = 0
+) -> DataLoader[Any]:
+    """Return the loader of batches in an order; of a `data/mixture.py` too.
+
+    Args:
+        samples: make a whole batch of what the order gives.
+        order: of each batch, in the order of batches.
+        num_workers: loader processes beside this one; 0 loads here.
+        seed: of the loader's own generator.
+        batch_bytes: of a batch's tensors, which workers then make in memory that is used again and again; a batch that
+            needs more, and every one where it is 0, comes the way that torch sends tensors.
+    """
+    slots = Slots(num_workers * PREFETCHED + BATCHES_IN_USE, batch_bytes) if num_workers and batch_bytes else None
+    return _Loader(
+        _Carried(samples, slots),  # pyright: ignore[reportArgumentType]  # map-style by its methods
+        batch_sampler=order if slots is None else LendingOrder(order, slots),
+        num_workers=num_workers,
+        prefetch_factor=PREFETCHED if num_workers else None,
+        collate_fn=_as_it_is,  # pyright: ignore[reportArgumentType]  # the data set makes the batch itself
+        pin_memory=torch.accelerator.is_available(),
+        persistent_workers=num_workers > 0,
+        worker_init_fn=_start_worker,
+        # Without its own generator a loader draws from torch's, and a resumed run would draw other dropout masks.
+        generator=torch.Generator().manual_seed(seed),
+    )
 
 
 @dataclass(frozen=True)
@@ -127,10 +151,15 @@ class _Carried:
     """Samples whose errors are carried to the main process as what they are."""
 
     samples: _Samples
+    slots: Slots | None = None
 
-    def __getitems__(self, indices: list[Any]) -> Batch | _Failure:
+    def __getitems__(self, wanted: list[Any] | Lent) -> Any:
         try:
-            return self.samples.__getitems__(indices)
+            if not isinstance(wanted, Lent):
+                return self.samples.__getitems__(wanted)
+            if self.slots is None:  # of a worker that was not forked
+                return self.samples.__getitems__(wanted.wanted)
+            return self.slots.fill(wanted.number, lambda: self.samples.__getitems__(wanted.wanted))
         except RobotrainError as problem:
             return _Failure(type(problem), problem.args, problem.__dict__)
 
@@ -143,7 +172,7 @@ class _Loader(DataLoader[Batch]):
 
 
 class _Batches(Iterator[Batch]):
-    def __init__(self, batches: Iterator[Batch | _Failure]) -> None:
+    def __init__(self, batches: Iterator[Batch | Packed | _Failure]) -> None:
         self.batches = batches
 
     def __next__(self) -> Batch:
@@ -155,7 +184,7 @@ class _Batches(Iterator[Batch]):
             raise
         if isinstance(batch, _Failure):
             raise batch.rebuild()
-        return batch
+        return batch.unpack() if isinstance(batch, Packed) else batch
 
 
 def _as_it_is(batch: Batch) -> Batch:
