@@ -7,7 +7,6 @@ that is allowed, they are made in several passes over the episodes, which gives 
 Refuses to sample, to merge approximations, or to open an image.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +26,6 @@ from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import StatsError
-from robotrain.files import canonical_json
 from robotrain.processes import Workers, num_cores
 
 __all__ = ["check_finite", "compute_stats", "encoded_blocks"]
@@ -213,8 +211,7 @@ def compute_stats(
                 raise StatsError(f"There is no real step in {len(ordered)} episodes: nothing to compute statistics of.")
             for part in workers.map(partial(_sort_groups, shared), _sorting(groups, table.num_rows), portion=1):
                 found += part
-    recipe = json.loads(canonical_json(pipeline.recipe()))
-    return _stats(table, tally, found, tuple(facts.hash for facts in ordered), recipe)
+    return _stats(table, tally, found, tuple(facts.hash for facts in ordered), pipeline.recipe())
 
 
 def _stats(

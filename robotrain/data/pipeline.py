@@ -8,6 +8,7 @@ Knows windows; refuses to know images and torch.
     decode: H steps in the stored frame
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,6 +28,7 @@ from robotrain.embodiments.layout import Layout
 from robotrain.episodes.left_wrist import mend_left_wrist
 from robotrain.episodes.schema import ANNOTATIONS, EpisodeFacts
 from robotrain.errors import ConfigError, EpisodeError, LayoutError
+from robotrain.files import canonical_json
 from robotrain.geometry.resample import resample_mask
 
 if TYPE_CHECKING:  # the reader brings zarr, which a cache hit does without
@@ -65,8 +67,10 @@ class Pipeline:
         """Layouts of actions and state."""
         return self.embodiment.mode(self.mode)
 
-    def interface(self, cameras: tuple[str, ...] | None = None) -> PolicyInterface:
-        """Return what a policy must agree on; None takes all of the embodiment's cameras.
+    def interface(
+        self, cameras: tuple[str, ...] | None = None, image_size: tuple[int, int] | None = None
+    ) -> PolicyInterface:
+        """Return what a policy must agree on; None takes all of the embodiment's cameras, and whole pictures.
 
         Raises:
             ConfigError: when the embodiment has no such camera.
@@ -86,6 +90,7 @@ class Pipeline:
             seconds=self.seconds,
             cameras=chosen,
             history=self.history,
+            image_size=image_size,
         )
 
     def without_history(self) -> "Pipeline":
@@ -93,8 +98,8 @@ class Pipeline:
         return replace(self, history=NO_HISTORY)
 
     def recipe(self) -> dict[str, Any]:
-        """Return plain data for a cache key: everything that shapes the numbers, no location."""
-        return {
+        """Return plain data, as a JSON file gives it back: everything that shapes the numbers, no location."""
+        told = {
             "embodiment": self.embodiment.name,
             "mode": self.mode,
             "horizon": self.horizon,
@@ -105,6 +110,7 @@ class Pipeline:
             "mask_rules": list(MASK_RULES),
             "stop_at_text_end": self.stop_at_text_end,
         }
+        return json.loads(canonical_json(told))
 
     def rows(self, fps: Fraction) -> int:
         """Return the stored rows that a chunk spans at a rate: n = round(seconds * fps) + 1."""

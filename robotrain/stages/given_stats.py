@@ -30,8 +30,7 @@ def load_given_stats(path: Path, inputs: Inputs, config: StatsConfig) -> Stats:
         StatsError: when they were made otherwise, naming what differs.
     """
     stats = read_stats(path, inputs.interface.embodiment)
-    recipe = json.loads(json.dumps(inputs.pipeline.recipe()))  # as it would be read from a file
-    if differ := differences(stats, recipe, pool_horizon=config.pool_horizon):
+    if differ := differences(stats, inputs.pipeline.recipe(), pool_horizon=config.pool_horizon):
         raise StatsError(f"The statistics in '{path}' were made otherwise than these data are: {'; '.join(differ)}.")
     return replace(stats, interface=inputs.interface)
 
