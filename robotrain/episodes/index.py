@@ -161,8 +161,7 @@ class Index:
 
         Meant for a batch of them: see `batches`.
         """
-        portions = (paths[start : start + _PORTION] for start in range(0, len(paths), _PORTION))
-        prints = [seen for portion in self._threads.map(_fingerprints, portions) for seen in portion]
+        prints = self._fingerprints(paths)
         known = self._known([path.name for path in paths])
         stale = [
             (path, seen)
@@ -207,8 +206,7 @@ class Index:
     def arrays_digests(self, arrays: Mapping[Path, Sequence[str]]) -> dict[Path, ArraysDigest]:
         """Return what is known of some arrays of episodes as they are now, by episode; only fingerprints are taken."""
         paths = list(arrays)
-        portions = (paths[start : start + _PORTION] for start in range(0, len(paths), _PORTION))
-        prints = [seen.value for portion in self._threads.map(_fingerprints, portions) for seen in portion]
+        prints = [seen.value for seen in self._fingerprints(paths)]
         names = {path: sha256_of_json(sorted(arrays[path]))[:32] for path in paths}
         kept: dict[tuple[str, str, str], str] = {}
         for batch in batches(paths):
@@ -241,6 +239,10 @@ class Index:
         self._write("DELETE FROM episode WHERE folder = ?", gone)
         self._write("DELETE FROM record WHERE folder = ?", gone)
         self._write("DELETE FROM arrays WHERE folder = ?", gone)
+
+    def _fingerprints(self, paths: Sequence[Path]) -> list[Fingerprint]:
+        portions = _portions(paths, _PORTION)
+        return [seen for portion in self._threads.map(_take_fingerprints, portions) for seen in portion]
 
     def _known(self, folders: Sequence[str]) -> dict[str, Entry]:
         columns = "folder, episode.fingerprint, num_files, num_bytes, embodiment, num_frames, problem, told"
@@ -326,7 +328,11 @@ def read_entries(root: Path, paths: Sequence[Path]) -> Iterator[Entry]:
 
 def batches(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
     """Return the episodes in portions of `BATCH`."""
-    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
+    return _portions(paths, BATCH)
+
+
+def _portions(paths: Sequence[Path], size: int) -> Iterator[Sequence[Path]]:
+    return (paths[start : start + size] for start in range(0, len(paths), size))
 
 
 def _connect(file: str) -> sqlite3.Connection:
@@ -335,7 +341,7 @@ def _connect(file: str) -> sqlite3.Connection:
     return database
 
 
-def _fingerprints(paths: Sequence[Path]) -> list[Fingerprint]:
+def _take_fingerprints(paths: Sequence[Path]) -> list[Fingerprint]:
     return [take_fingerprint(path) for path in paths]
 
 

@@ -19,12 +19,10 @@ BYTES = "variable_length_bytes"
 
 MAX_FILES = 10_000_000
 """For one array, metadata that promise more are broken: 92 hours of pictures at 30 a second, each in its own file."""
-
-
-MAX_MISSING = 10_000
-"""Missing files of one array that are counted: metadata may promise any number of them."""
 MAX_ELEMENTS = 1_000_000_000
 """Of one array; metadata that promise more are broken: 44 hours of 200 numbers at 30 a second."""
+MAX_MISSING = 10_000
+"""Missing files of one array that are counted: metadata may promise any number of them."""
 
 _NUMBERS = {"bool": bool} | dict.fromkeys((f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), int)
 _NUMBERS |= dict.fromkeys(("float16", "float32", "float64"), float)
