@@ -127,19 +127,19 @@ class EpisodeError(RobotrainError, ValueError):
 class NoEpisodesError(RobotrainError, ValueError):
     """A folder or a selection with no episode in it."""
 
-    def __init__(self, where: Path | str, *, reason: str = "") -> None:
-        super().__init__(f"No episodes in '{where}'.{' ' + reason if reason else ''}")
+    def __init__(self, root: Path | str, *, reason: str = "") -> None:
+        super().__init__(f"No episodes in '{root}'.{' ' + reason if reason else ''}")
 
 
 class BrokenEpisodesError(RobotrainError, ValueError):
     """A folder in which episodes cannot be read; every problem in one message."""
 
-    def __init__(self, where: Path | str, problems: Sequence[str], num_episodes: int) -> None:
+    def __init__(self, root: Path | str, problems: Sequence[str], num_episodes: int) -> None:
         self.problems = tuple(problems)
         lines = "".join(_cut(problems, _MOST_LINES, "like these"))
         super().__init__(
-            f"{len(problems)} of {num_episodes} episodes in '{where}' cannot be read:{lines}\n"
-            f"To see more: robotrain validate-data {where}. To leave them out: --allow-missing {len(problems)}"
+            f"{len(problems)} of {num_episodes} episodes in '{root}' cannot be read:{lines}\n"
+            f"To see more: robotrain validate-data {root}. To leave them out: --allow-missing {len(problems)}"
         )
 
 
@@ -174,7 +174,7 @@ class PinError(RobotrainError, ValueError):
     """Episodes named by hash that cannot be used; every problem of every one in one message.
 
     Args:
-        data: Where they were looked for.
+        root: The folder where they were looked for.
         problems: By kind, in words that follow a number ("absent", "of another embodiment"): what is wrong with each.
         num_wrong: Number of episodes concerned; one may have several problems.
         num_pins: Number of episodes named.
@@ -182,14 +182,20 @@ class PinError(RobotrainError, ValueError):
     """
 
     def __init__(
-        self, data: str, problems: Mapping[str, Sequence[str]], *, num_wrong: int, num_pins: int, named: str = "pinned"
+        self,
+        root: Path | str,
+        problems: Mapping[str, Sequence[str]],
+        *,
+        num_wrong: int,
+        num_pins: int,
+        named: str = "pinned",
     ) -> None:
         self.problems = tuple(each for kind in problems.values() for each in kind)
         counts = ", ".join(f"{len(each)} {kind}" for kind, each in problems.items())
         most = max(2, _MOST_LINES // len(problems))
         lines = [line for kind, each in problems.items() for line in _cut(each, most, kind)]
         super().__init__(
-            f"{num_wrong} of {num_pins} {named} episodes of '{data}' cannot be used: {counts}" + "".join(lines)
+            f"{num_wrong} of {num_pins} {named} episodes of '{root}' cannot be used: {counts}" + "".join(lines)
         )
 
 

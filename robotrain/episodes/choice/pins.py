@@ -68,7 +68,7 @@ def refuse_problems(problems: Sequence[Problem], root: Path, num_pins: int, name
         kind: [problem.message for problem in problems if problem.kind == kind] for kind in _ORDER
     }
     raise PinError(
-        str(root),
+        root,
         {kind: messages for kind, messages in by_kind.items() if messages},
         num_wrong=len({problem.hash for problem in problems}),
         num_pins=num_pins,
