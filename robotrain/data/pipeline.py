@@ -67,10 +67,8 @@ class Pipeline:
         """Layouts of actions and state."""
         return self.embodiment.mode(self.mode)
 
-    def interface(
-        self, cameras: tuple[str, ...] | None = None, image_size: tuple[int, int] | None = None
-    ) -> PolicyInterface:
-        """Return what a policy must agree on; None takes all of the embodiment's cameras, and whole pictures.
+    def interface(self, cameras: tuple[str, ...] | None = None) -> PolicyInterface:
+        """Return what a policy must agree on; None takes all of the embodiment's cameras.
 
         Raises:
             ConfigError: when the embodiment has no such camera.
@@ -90,7 +88,6 @@ class Pipeline:
             seconds=self.seconds,
             cameras=chosen,
             history=self.history,
-            image_size=image_size,
         )
 
     def without_history(self) -> "Pipeline":
