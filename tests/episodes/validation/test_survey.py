@@ -173,7 +173,7 @@ def test_recording_reads_only_what_has_no_digest(root: Path, monkeypatch: pytest
 
 
 def test_many_episodes_are_shared_out_and_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("robotrain.processes._num_cores", lambda: 2)
+    monkeypatch.setattr("robotrain.processes.num_cores", lambda: 2)
     sound = make_joint_episode(tmp_path / "sound", num_frames=2)
     for number in range(40):
         shutil.copytree(sound, tmp_path / "data" / f"e{number:02d}")
@@ -193,7 +193,7 @@ def _die(path: Path, *, deep: bool) -> tuple[tuple[str, str, int | None, str], .
 
 
 def test_a_killed_worker_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("robotrain.processes._num_cores", lambda: 2)
+    monkeypatch.setattr("robotrain.processes.num_cores", lambda: 2)
     monkeypatch.setattr(survey_module, "_look", _die)
     sound = make_joint_episode(tmp_path / "sound", num_frames=2)
     for number in range(20):
