@@ -24,7 +24,7 @@ def data_dir() -> Path:
     """
     value = os.environ.get("ROBOTRAIN_DATA_DIR")
     if not value:
-        raise ConfigError("No data named: pass --data FOLDER, or set ROBOTRAIN_DATA_DIR to a folder of episodes.")
+        raise ConfigError("No data named: name a folder of episodes, or set ROBOTRAIN_DATA_DIR to one.")
     path = Path(value).expanduser()
     if not path.is_dir():
         raise MissingPathError(path, "The folder in ROBOTRAIN_DATA_DIR")

@@ -69,7 +69,7 @@ def test_a_link_that_leaves_the_root_is_refused(tmp_path: Path) -> None:
 
 def test_the_data_folder_must_be_named_and_must_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROBOTRAIN_DATA_DIR", raising=False)
-    with pytest.raises(ConfigError, match="pass --data FOLDER, or set ROBOTRAIN_DATA_DIR"):
+    with pytest.raises(ConfigError, match="name a folder of episodes, or set ROBOTRAIN_DATA_DIR"):
         files.data_dir()
     monkeypatch.setenv("ROBOTRAIN_DATA_DIR", str(tmp_path / "gone"))
     with pytest.raises(MissingPathError, match="gone"):

@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from robotrain.cli.options import DataOption, JsonOption, print_json, say_next, say_path, short_path, split_arguments
+from robotrain.cli.options import (
+    JsonOption,
+    OtherDataOption,
+    print_json,
+    say_next,
+    say_path,
+    short_path,
+    split_arguments,
+)
 from robotrain.cli.tables import print_table
 from robotrain.console import count, out
 
@@ -26,7 +34,7 @@ def evaluate(
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings, for example episodes=4 stride=5.")
     ] = None,
-    data: DataOption = None,
+    data: OtherDataOption = None,
     split: Annotated[
         list[str] | None,
         typer.Option("--split", help="train, valid or all; repeatable. Default: valid, or all of --data.", metavar="S"),

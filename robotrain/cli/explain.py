@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import JsonOption, print_json
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import print_table, print_wrapped
 from robotrain.cli.validate import STYLES
 from robotrain.console import out
 from robotrain.errors import UnknownNameError
@@ -62,9 +62,9 @@ def _show_one(name: str, code: "Code") -> None:
     other = next(severity for severity in ("off", "warning") if severity != code.severity)
     out.print("\nAnother severity (error, warning or off), for all episodes:", markup=False)
     out.print(f"  data.validation.severity.{name}={other}", markup=False, soft_wrap=True)
-    out.print("Keep one episode, named by its hash, in spite of it (told as a warning):", markup=False)
+    print_wrapped("Keep one episode in spite of it (told as a warning); HASH alone, in spite of every finding:")
     out.print(f"  data.validation.keep=[HASH:{name}]", markup=False, soft_wrap=True)
-    out.print("Both: after 'robotrain train', or without 'data.' in a data config.", markup=False)
+    out.print("Both stand after 'robotrain train', or, without 'data.', in a data config.", markup=False)
 
 
 def _first_sentence(text: str) -> str:

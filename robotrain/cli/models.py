@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from robotrain.cli.options import JsonOption, complete_arch, print_json
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import print_table, print_wrapped
 from robotrain.console import out
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def _show_all(report: "ModelsReport") -> None:
         for name, arch in report.archs.items()
     ]
     print_table(("arch", "family", "width x depth x heads", "horizon", *bodies), rows, text=3)
-    out.print(
-        "Parameters by embodiment: its layouts give the widths, its cameras the stems; NAME tells single arms too."
+    print_wrapped(
+        "Parameters by embodiment: its layouts give the widths, its cameras the stems. One arch part by part, single "
+        "arms too: robotrain models NAME"
     )
 
 

@@ -38,6 +38,10 @@ def complete_data(incomplete: str) -> list[str]:
 DATA_HELP = "A folder of episodes, a name in configs/data, or a YAML file. Left out: ROBOTRAIN_DATA_DIR."
 
 DataOption = Annotated[str | None, typer.Option("--data", help=DATA_HELP, metavar="DATA", autocompletion=complete_data)]
+OTHER_DATA_HELP = "A folder of episodes, a name in configs/data, or a YAML file. Left out: the run's own episodes."
+OtherDataOption = Annotated[
+    str | None, typer.Option("--data", help=OTHER_DATA_HELP, metavar="DATA", autocompletion=complete_data)
+]
 ARCH_HELP = "A name in configs/arch (see: robotrain models), or a YAML file."
 ArchOption = Annotated[str | None, typer.Option("--arch", help=ARCH_HELP, metavar="NAME", autocompletion=complete_arch)]
 AllowMissingOption = Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from robotrain.cli.options import DataOption, JsonOption, print_json, say_path
+from robotrain.cli.options import JsonOption, OtherDataOption, print_json, say_path
 
 EXAMPLE = "robotrain render runs/episodes/.../eval/last/valid/predictions.npz videos"
 
@@ -18,7 +18,7 @@ def render(
         ),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder for the videos, one mp4 an episode.")],
-    data: DataOption = None,
+    data: OtherDataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw overlay videos from predictions on disk, or the truth of episodes.

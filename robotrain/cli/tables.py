@@ -37,18 +37,24 @@ def print_table(
     out.print()
 
 
-def print_wrapped(text: str, *, indent: int = 0) -> None:
-    """Print a text to stdout in lines of the terminal's width; a path or another long word is never broken."""
-    margin = " " * indent
+def print_wrapped(text: str, *, indent: int = 0, hanging: int = 0, style: str | None = None) -> None:
+    """Print a text to stdout in lines of the terminal's width; a path or another long word is never broken.
+
+    Args:
+        text: what to print.
+        indent: columns before each line.
+        hanging: more columns before each line but the first.
+        style: how it looks, in rich's words.
+    """
     lines = wrap(
         text,
         width=out.width,
-        initial_indent=margin,
-        subsequent_indent=margin,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hanging),
         break_long_words=False,
         break_on_hyphens=False,
     )
-    out.print("\n".join(lines), markup=False, soft_wrap=True)
+    out.print("\n".join(lines), markup=False, soft_wrap=True, style=style)
 
 
 def _cell(value: object) -> str:

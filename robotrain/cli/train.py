@@ -20,6 +20,7 @@ from robotrain.cli.options import (
 )
 from robotrain.cli.tables import print_table
 from robotrain.console import out
+from robotrain.errors import ConfigError
 
 EXAMPLE = "robotrain train --arch hpt_tiny --data ~/episodes trainer.max_steps=200"
 
@@ -65,6 +66,9 @@ def train(
     from robotrain.stages.recipe import TrainChoice, recipe_layers
 
     settings = tuple(overrides or ())
+    for word in settings:
+        if "=" not in word and Path(word).expanduser().exists():
+            raise ConfigError(f"'{word}' is no setting of the form KEY=VALUE. As data: --data {word}")
     if allow_missing is not None:
         settings = (f"data.episodes.allow_missing={allow_missing}", *settings)
     choice = TrainChoice(arch=arch, data=data, trainer=trainer, recipe=recipe, resume=resume, overrides=settings)

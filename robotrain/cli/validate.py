@@ -58,13 +58,14 @@ def validate_data(
 
 
 def _show(report: "ValidateReport") -> None:
-    for finding in islice(report.findings, MOST_FINDINGS):
+    most = MOST_FINDINGS + (report.num_findings == MOST_FINDINGS + 1)  # to count one more takes as much room
+    for finding in islice(report.findings, most):
         place = finding.array + (f", frame {finding.frame}" if finding.frame is not None else "")
         words = (f"{finding.severity:<8} {finding.code}", finding.episode, place)
-        out.print("  ".join(word for word in words if word), style=STYLES[finding.severity], markup=False)
+        print_wrapped("  ".join(word for word in words if word), hanging=9, style=STYLES[finding.severity])
         print_wrapped(finding.message, indent=9)
-    if report.num_findings > MOST_FINDINGS:
-        out.print(f"... and {report.num_findings - MOST_FINDINGS:,} more; --json lists them all, --html shows them")
+    if report.num_findings > most:
+        out.print(f"... and {report.num_findings - most:,} more; --json lists them all, --html shows them")
     if report.num_findings:
         _show_mends(report)
     out.print(

@@ -79,6 +79,12 @@ def test_no_data_named_at_all(logs: Path) -> None:
     assert not logs.exists()
 
 
+def test_data_in_the_place_of_a_setting_are_told_where_they_go(episodes: Path, logs: Path) -> None:
+    expect_one_line(invoke("train", episodes), f"--data {episodes}")
+    expect_one_line(invoke("train", "nonsense"), "'nonsense' is not of the form KEY=VALUE")
+    assert not logs.exists()
+
+
 def drop_total_frames(episode: Path) -> None:
     path = episode / "zarr.json"
     metadata = json.loads(path.read_text())

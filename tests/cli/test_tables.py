@@ -2,7 +2,7 @@
 
 import pytest
 
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import print_table, print_wrapped
 from robotrain.console import count
 
 
@@ -32,6 +32,13 @@ def test_sentences_in_the_last_column_wrap_and_lose_no_word(capsys: pytest.Captu
     assert max(map(len, shown.splitlines())) == 80
     assert shown.count("word") == 30
     assert shown.count("a") - "some-code meaning".count("a") == 70
+
+
+def test_a_sentence_hangs_and_keeps_long_words_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    print_wrapped("word  " * 14 + "a" * 90, indent=2, hanging=3)
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith("  word  word")
+    assert (second, third) == ("     word", "     " + "a" * 90)
 
 
 def test_one_is_not_many() -> None:
