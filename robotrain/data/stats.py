@@ -60,6 +60,10 @@ class StatsConfig:
     def __post_init__(self) -> None:
         """Refuse modes that do not exist, and memory that holds nothing."""
         for key, mode in self.modes.items():
+            if not isinstance(mode, str):
+                raise ConfigError(
+                    f"data.stats.modes.{key} is no mode. A name with dots: data.stats.modes={{NAME: MODE}}."
+                )
             if mode not in get_args(StatsMode):
                 raise UnknownNameError("mode", mode, get_args(StatsMode), where=f"data.stats.modes.{key}")
             if key in BOUNDED_KINDS:

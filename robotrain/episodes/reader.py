@@ -374,7 +374,8 @@ def _zarr_errors(facts: EpisodeFacts, array: str, frame: int | None = None) -> I
     try:
         yield
     except (ValueError, RuntimeError, OSError, KeyError, TypeError, MemoryError, OverflowError) as problem:
-        text = f"its bytes cannot be read: {problem}."
+        words = str(problem).partition(". Stored: ")[0]  # the two values of a checksum tell nobody anything
+        text = f"its bytes cannot be read: {words.rstrip('.')}."
         raise EpisodeError(facts.hash, text, array=array, frame=frame) from None
 
 

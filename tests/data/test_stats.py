@@ -202,6 +202,8 @@ def test_rare_motion_falls_back_only_where_quantiles_are_asked_for() -> None:
 def test_modes_that_mean_nothing_are_refused() -> None:
     with pytest.raises(UnknownNameError, match=r"minmx' in data.stats.modes.gripper. Did you mean 'minmax'"):
         StatsConfig(modes={"gripper": "minmx"})
+    with pytest.raises(ConfigError, match=r"modes.left is no mode. A name with dots: data.stats.modes=\{NAME: MODE\}"):
+        compose(StatsConfig, (), overrides=("modes.left.gripper=minmax",))
     with pytest.raises(ConfigError, match="never normalised"):
         StatsConfig(modes={"rot6d": "zscore"})
     with pytest.raises(ConfigError, match="memory_gib"):

@@ -256,7 +256,7 @@ def test_a_wrong_checksum_of_the_index_is_an_error(eva: Path) -> None:
         content[-1] ^= 1
         file.write_bytes(content)
     episode = open_episode(eva)
-    with pytest.raises(EpisodeError, match="checksum"):
+    with pytest.raises(EpisodeError, match=r"checksum do not match\.$"):
         episode.jpeg("front_1", 0)
     with pytest.raises(EpisodeError, match="checksum"):
         episode.numbers(POSE)

@@ -282,6 +282,31 @@ def test_an_allowance_leaves_out_unsound_episodes_and_the_run_says_which(episode
     assert told["valid"] == whole["valid"]
 
 
+def test_a_training_whose_held_out_episodes_are_all_left_out_says_so(
+    episodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (held_out,) = json.loads((train(episodes, tmp_path) / "manifest.json").read_text())["valid"]
+    next((episodes / f"{held_out}.zarr").glob("*/c/0/0")).unlink()
+    capsys.readouterr()
+    told = json.loads((train(episodes, tmp_path, "data.episodes.allow_missing=1") / "manifest.json").read_text())
+    assert told["valid"] == []
+    assert "warning: nothing is held out to validate with" in capsys.readouterr().err
+
+
+def test_findings_are_listed_to_a_limit_and_read_within_80_columns(
+    episodes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for array in ("left.obs_ee_pose", "right.obs_ee_pose"):
+        next((episode(episodes, 0) / array).glob("c/0/0")).unlink()
+    shown = invoke("validate-data", episodes).stdout
+    assert max(map(len, shown.splitlines()[:-1])) <= 80
+    monkeypatch.setattr("robotrain.cli.validate.MOST_FINDINGS", 1)
+    assert "... and 2 more; --json lists them all" in invoke("validate-data", episodes).stdout
+    monkeypatch.setattr("robotrain.cli.validate.MOST_FINDINGS", 2)
+    assert "more;" not in invoke("validate-data", episodes).stdout
+
+
 def test_the_allowance_is_an_option_of_the_commands_that_choose_episodes(episodes: Path, tmp_path: Path) -> None:
     (episode(episodes, 0) / "zarr.json").write_text("{")
     refused = invoke("norm-stats", episodes)

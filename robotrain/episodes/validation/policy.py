@@ -31,7 +31,7 @@ class ValidationConfig:
 
     def __post_init__(self) -> None:
         """Refuse codes and severities that do not exist."""
-        spelled = {code: _YAML_WORDS.get(severity, severity) for code, severity in self.severity.items()}
+        spelled = {code: _YAML_WORDS.get(str(severity), severity) for code, severity in self.severity.items()}
         object.__setattr__(self, "severity", spelled)
         for code, severity in self.severity.items():
             _require_code(code)

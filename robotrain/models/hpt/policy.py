@@ -58,7 +58,7 @@ def build_hpt(config: HptConfig, interfaces: Sequence[PolicyInterface]) -> Chass
         if (steps := interface.history.steps) > 1:
             raise ConfigError(
                 f"Arch '{config.name}' reads one state, but the data of '{interface.embodiment}' has histories of "
-                f"{steps} (data.history.steps): its stem reads no history."
+                f"{steps}. Leave data.history.steps at 1."
             )
     if not 0 <= config.dropout < 1:
         raise ConfigError(f"arch.dropout must be at least 0 and below 1, found {config.dropout}.")

@@ -54,6 +54,8 @@ def test_codes_and_severities_that_do_not_exist_are_refused_with_the_nearest() -
         ValidationConfig(keep=("e1:bad-jpg",))
     with pytest.raises(ConfigError, match="error, warning or off"):
         ValidationConfig(severity={"bad-jpeg": "fatal"})
+    with pytest.raises(ConfigError, match="error, warning or off"):
+        compose(DataConfig, (), overrides=["validation.severity.bad-jpeg.x=off"])
 
 
 def test_it_is_said_in_the_data_config() -> None:
