@@ -238,5 +238,5 @@ def text_ends(episode: "Episode") -> np.ndarray:
         raise EpisodeError(episode.hash, f"its texts are to end chunks, and {episode.annotations_problem}")
     ends = np.full(episode.num_frames, episode.num_frames)
     for span in reversed(episode.spans):  # of texts that overlap, the first in stored order is the one that is read
-        ends[span.start : span.end] = min(span.end, episode.num_frames)
+        ends[max(span.start, 0) : max(span.end, 0)] = min(span.end, episode.num_frames)  # below 0 would count back
     return ends

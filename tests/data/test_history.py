@@ -313,6 +313,16 @@ def test_of_texts_that_overlap_the_one_that_is_read_ends_the_chunk(tmp_path: Pat
     assert episode.prompt(2) == "reach"
 
 
+def test_texts_that_begin_or_end_before_the_first_frame_end_what_they_hold_for(tmp_path: Path) -> None:
+    path = make_eva_episode(tmp_path / "e.zarr", num_frames=10, cameras=())
+    set_texts(path, ("reach", -2, 4), ("gone", -7, -3))
+    episode = open_episode(path)
+    assert [episode.prompt(frame) for frame in range(10)] == ["reach"] * 4 + ["pick it up"] * 6
+    numbers = pipeline_of(episode, stop_at_text_end=True).load(episode)
+    assert numbers.text_ends is not None
+    assert numbers.text_ends.tolist() == [4] * 4 + [10] * 6
+
+
 def test_texts_that_cannot_be_read_end_nothing_silently(tmp_path: Path) -> None:
     path = make_eva_episode(tmp_path / "e.zarr", num_frames=10, cameras=())
     set_texts(path, ("reach", 0, 4))
