@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
+from robotrain.data import slots
+
 
 class Buffers:
     """Gives out uint8 tensors; takes the memory of each back when nothing refers to it any more.
@@ -27,6 +29,8 @@ class Buffers:
         """Return a tensor (*shape) uint8 of unknown values; in shared memory in a loader's process."""
         num_bytes = int(np.prod(shape))
         if get_worker_info() is not None:  # else the loader would copy it there
+            if (room := slots.take(num_bytes)) is not None:
+                return torch.from_numpy(room).view(shape)
             storage = torch.UntypedStorage._new_shared(num_bytes)  # noqa: SLF001  # as torch's own collation does
             return torch.empty(0, dtype=torch.uint8).set_(storage, 0, shape)
         whole = next((each for each in self._idle if each.size == num_bytes), None)

@@ -33,6 +33,8 @@ episode's once: where a file system is slow, or only Zarr can read them, that is
 each."""
 ENCODED_AT_ONCE = 32
 """Samples, so that what is computed on the way stays in the processor's cache."""
+_SPARE = 1024
+"""Bytes a sample, for what lies between tensors."""
 SAMPLED = 3
 """So many episodes of a vendor are looked at for left wrists that are mirrored twice: one converter wrote them all."""
 
@@ -94,6 +96,15 @@ class WindowDataset:
     def hashes(self) -> tuple[str, ...]:
         """The episodes, in the order of the samples."""
         return tuple(self.facts)
+
+    @property
+    def sample_bytes(self) -> int:
+        """Memory that the tensors of a sample take in a batch, or a little more; more where its pictures are larger."""
+        face, history = self.interface, self.interface.history
+        pixels = sum(3 * width * height for width, height in self._sizes.values())
+        steps = 1 + (history.steps if history.steps > 1 else 0)
+        numbers = face.horizon * (4 * face.actions.width + 1) + steps * (5 * face.state.width + 1)
+        return pixels * (1 if history.image_seconds is None else 2) + numbers + 2 * len(self._sizes) + _SPARE
 
     @property
     def num_left_out(self) -> int:

@@ -187,6 +187,8 @@ def test_a_worker_has_one_thread_and_leaves_interrupts_to_its_parent(dataset: Wi
 class Failing:
     """Samples that end badly, in one way or another."""
 
+    sample_bytes = 64
+
     def __init__(self, how: str) -> None:
         self.how = how
 
