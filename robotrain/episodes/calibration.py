@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from robotrain.embodiments.arms import FRONT_INTRINSICS
+from robotrain.embodiments.sides import Side
 from robotrain.episodes.schema import (
     CALIBRATION,
     CAMERA_INTRINSICS,
     EXTRINSICS,
     INTRINSICS,
-    Side,
     camera_of,
     canonical_embodiment,
 )

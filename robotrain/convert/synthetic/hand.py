@@ -7,7 +7,7 @@ where the hand is. Points are in MANO order: wrist, then thumb, index, middle, r
 import numpy as np
 
 from robotrain.embodiments.hands import NUM_KEYPOINTS
-from robotrain.episodes.schema import Side
+from robotrain.embodiments.sides import Side
 
 PALM_KEYPOINTS = (0, 5, 9, 13)
 """Their centroid is the palm, as in EgoVerse's canonical hands."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robotrain.convert.synthetic.world import Reach, Side
+from robotrain.convert.synthetic.world import Reach
+from robotrain.embodiments.sides import Side
 
 _SHOULDERS: dict[Side, np.ndarray] = {"left": np.array([-0.24, -0.65, 0.10]), "right": np.array([0.24, -0.65, 0.10])}
 _TILT_START, _TILT_GOAL = np.deg2rad(-4.0), np.deg2rad(26.0)

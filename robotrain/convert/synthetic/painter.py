@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robotrain.canvas import draw_disc, draw_line, draw_polygon
-from robotrain.convert.synthetic.world import TABLE_CORNERS, Color, Prism, Side
+from robotrain.canvas import Color, draw_disc, draw_line, draw_polygon
+from robotrain.convert.synthetic.world import TABLE_CORNERS, Prism
+from robotrain.embodiments.sides import Side
 from robotrain.geometry.cameras import Intrinsics, project
 from robotrain.geometry.poses import invert, transform_points
 

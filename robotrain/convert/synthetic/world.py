@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robotrain.canvas import Color
-from robotrain.episodes.schema import SIDES, Side
+from robotrain.embodiments.sides import SIDES, Side
 
 CAMERA_TILT = np.deg2rad(48.0)
 """Angle of the nominal view axis below the horizon, in rad; that of the real Eva head is 46 to 50 degrees."""

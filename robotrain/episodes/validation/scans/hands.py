@@ -9,8 +9,9 @@ import numpy as np
 
 from robotrain.embodiments.catalog import available, embodiment_of
 from robotrain.embodiments.embodiment import Embodiment
+from robotrain.embodiments.sides import Side
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.schema import HEAD_POSE, Side, is_keypoints, is_observed, is_pose, obs_ee_pose
+from robotrain.episodes.schema import HEAD_POSE, is_keypoints, is_observed, is_pose, obs_ee_pose
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.episodes.validation.scans.mirrored import check_mirrored
 from robotrain.episodes.validation.scans.poses import sound_rotations
