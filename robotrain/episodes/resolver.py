@@ -43,8 +43,8 @@ from robotrain.files import data_dir
 __all__ = [
     "Selection",
     "SelectionConfig",
-    "check_pins",
     "find_chosen",
+    "find_pin_problems",
     "resolve_episodes",
     "resolving_once",
 ]
@@ -104,7 +104,7 @@ def resolving_once() -> Iterator[None]:
         _RESOLVED.reset(token)
 
 
-def check_pins(
+def find_pin_problems(
     config: SelectionConfig, root: Path | None = None, *, differs: Differs | None = None
 ) -> tuple[Problem, ...]:
     """Return everything that is wrong with the episodes that a config names by hash, without stopping at any.

@@ -379,9 +379,9 @@ import sys
 def cloud():
     return {{name for name in {cloud!r} if name in sys.modules}}
 
-from robotrain.episodes.resolver import SelectionConfig, check_pins, resolve_episodes
+from robotrain.episodes.resolver import SelectionConfig, find_pin_problems, resolve_episodes
 config = SelectionConfig(root={root!r}, registry="r.csv", where={{"lab": "A"}}, pins=("{name}",))
-print(len(resolve_episodes(config).all), check_pins(config), cloud())
+print(len(resolve_episodes(config).all), find_pin_problems(config), cloud())
 import zarr  # looks for fsspec itself
 from robotrain.episodes.validation import validate_episode
 of_zarr = cloud() & {{"fsspec"}}

@@ -180,11 +180,11 @@ def build_pool(
 def _objections(pool: Pool, episode: str, wanted: str | None, filters: Sequence[Filter]) -> list[Problem]:
     """Return what speaks against an episode by rule, body and filters."""
     found: list[tuple[str, str]] = []
-    match pool.registry.unusable.get(episode) if pool.registry else None:
-        case str(kind) if kind == DELETED:
-            found.append((DELETED, f"'{episode}' is marked deleted in the registry."))
-        case str(kind) if kind == EMPTY_PATH:
-            found.append((EMPTY_PATH, f"'{episode}' has an empty path in the registry."))
+    reason = pool.registry.unusable.get(episode) if pool.registry else None
+    if reason == DELETED:
+        found.append((DELETED, f"'{episode}' is marked deleted in the registry."))
+    elif reason == EMPTY_PATH:
+        found.append((EMPTY_PATH, f"'{episode}' has an empty path in the registry."))
     told = pool.facts.get(episode)
     if told is not None and told.attributes.get(DATA_STATUS) == STRUCTURAL_SAMPLE:
         found.append((STRUCTURAL, f"'{episode}' is a structural sample: a specimen of the format, and no recording."))

@@ -8,11 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from robotrain.episodes import resolver
 from robotrain.episodes.choice.pins import ABSENT
 from robotrain.episodes.folder import EpisodePaths, twin_hashes
 from robotrain.episodes.reader import Episode
-from robotrain.episodes.resolver import SelectionConfig
+from robotrain.episodes.resolver import SelectionConfig, find_pin_problems
 from robotrain.episodes.schema import (
     EpisodeFacts,
     camera_of,
@@ -99,7 +98,7 @@ def check_pins(config: SelectionConfig, root: Path | str) -> tuple[Finding, ...]
     """
     return tuple(
         build_finding("missing-pin" if problem.kind == ABSENT else "unusable-pin", problem.hash, problem.message)
-        for problem in resolver.check_pins(config, Path(root))
+        for problem in find_pin_problems(config, Path(root))
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from robotrain.episodes.choice import pins
 from robotrain.episodes.index import Entry
-from robotrain.episodes.resolver import SelectionConfig, check_pins, resolve_episodes
+from robotrain.episodes.resolver import SelectionConfig, find_pin_problems, resolve_episodes
 from robotrain.errors import PinError, UnknownNameError
 from tests.hollow import make_hollow
 
@@ -68,7 +68,7 @@ def test_every_problem_of_every_pin_is_told_at_once(root: Path) -> None:
         "  - 'e8' is beyond the limit of 3 episodes.",
         "  - 'e0' is named 2 times.",
     ]
-    assert [problem.hash for problem in check_pins(selected, differs=differs)] == [
+    assert [problem.hash for problem in find_pin_problems(selected, differs=differs)] == [
         *("e0", "e3", "e00", "x1", "e4", "e5", "e6", "e7", "e7", "s1")
     ]
 
