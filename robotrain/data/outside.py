@@ -12,7 +12,7 @@ import numpy as np
 from robotrain import console
 from robotrain.data.exact_stats import check_finite, encoded_blocks
 from robotrain.data.pipeline import Encoded, Pipeline
-from robotrain.data.stats import NEARLY_CONSTANT, Stats, StatsConfig, affine
+from robotrain.data.stats import GROUPS, NEARLY_CONSTANT, Stats, StatsConfig, affine
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.processes import Workers
@@ -86,7 +86,7 @@ def compute_outside(
         StatsError: when a value is not finite.
         EpisodeError: when an episode cannot be read by this pipeline.
     """
-    bounds = [_Bounds.of(stats, config, group) for group in ("actions", "state")]
+    bounds = [_Bounds.of(stats, config, group) for group in GROUPS]
     work = partial(_count_episode, pipeline, bounds)
     interface, num = stats.interface, 0
     shapes = ((interface.horizon, interface.actions.width), (interface.state.width,))

@@ -45,6 +45,10 @@ class FrameSource:
     """Whether it is a side's own pose, so that a history may stand in the one of each step."""
 
 
+_HEAD = FrameSource("camera_from_world", array=schema.HEAD_POSE)
+"""Where a human's camera is: with the head."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """Everything that one embodiment and mode reads, and the transforms that follow."""
@@ -112,9 +116,6 @@ def build_plan(embodiment: Embodiment, mode: str, horizon: int, *, mend_left_wri
     transforms = _transforms(tuple(sources), rule.rotation, horizon)
     left = schema.obs_wrist_pose("left") if rule.keypoints else schema.obs_ee_pose("left")
     return Plan(tuple(sources), tuple(frames.values()), transforms, (left,) if mend_left_wrist else ())
-
-
-_HEAD = FrameSource("camera_from_world", array=schema.HEAD_POSE)
 
 
 def _keypoints(side: Side, frame: str) -> Source:

@@ -54,8 +54,8 @@ class History:
         return 0 if self.image_seconds is None else _rows(self.image_seconds, fps)
 
 
+NO_HISTORY = History()
+
+
 def _rows(seconds: float, fps: Fraction) -> int:
     return max(1, round(seconds * float(fps)))
-
-
-NO_HISTORY = History()

@@ -15,7 +15,7 @@ from robotrain.console import warn
 from robotrain.data.cached_stats import CacheResult, load_or_compute_stats
 from robotrain.data.config import DataConfig
 from robotrain.data.outside import Outside, compute_outside
-from robotrain.data.stats import Stats, StatsConfig, degenerate_columns, remarks
+from robotrain.data.stats import GROUPS, Stats, StatsConfig, degenerate_columns, remarks
 from robotrain.embodiments.layout import BOUNDED_KINDS, Field, Layout
 from robotrain.errors import ConfigError
 from robotrain.stages.given_stats import load_given_stats
@@ -102,7 +102,7 @@ class CheckReport:
         """Return plain data for JSON: shares by column."""
         shares = {
             group: dict(zip(_layout(self.stats, group).columns, getattr(self.outside, group).tolist(), strict=True))
-            for group in ("actions", "state")
+            for group in GROUPS
         }
         return {"file": str(self.file), "num_episodes": self.num_episodes, "outside": shares}
 
