@@ -24,7 +24,7 @@ class Observation:
 
     embodiment: str
     images: Mapping[str, Tensor]
-    """By camera: (B, h, w, 3) uint8 RGB as stored; `training/augment.py` turns it into (B, 3, h, w) float32."""
+    """By camera: (B, h, w, 3) uint8 RGB as decoded; `training/augment.py` turns it into (B, 3, h, w) float32."""
     image_mask: Mapping[str, Tensor]
     """By camera: (B,) bool, False where the row has no such image."""
     state: Tensor

@@ -45,6 +45,10 @@ class DataConfig:
     """
     cameras: tuple[str, ...] | None = None
     """Cameras that the policy sees; None takes all of the embodiment's."""
+    image_size: tuple[int, ...] | None = None
+    """Height and width in pixels that are enough, such as [240, 320]. The decoder then does less: it gives the smallest
+    of its sizes, eighths of the picture's, that is at least as high and as wide. None reads whole pictures.
+    """
     stats: StatsConfig = field(default_factory=StatsConfig)
     """How numbers are normalised."""
     bounds: BoundsConfig = field(default_factory=BoundsConfig)
@@ -62,5 +66,8 @@ class DataConfig:
             raise ConfigError(f"data.batch_size must be at least 1, found {self.batch_size}.")
         if self.num_workers < 0:
             raise ConfigError(f"data.num_workers must be at least 0, found {self.num_workers}.")
+        if self.image_size is not None and (len(self.image_size) != 2 or min(self.image_size) < 1):
+            found = list(self.image_size)
+            raise ConfigError(f"data.image_size must be a height and a width of at least 1 pixel, found {found}.")
         if self.seconds is not None and not 0 < self.seconds <= MAX_SECONDS:
             raise ConfigError(f"data.seconds must be above 0 and at most {MAX_SECONDS}, found {self.seconds}.")

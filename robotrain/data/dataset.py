@@ -20,6 +20,7 @@ from robotrain.data.buffers import Buffers
 from robotrain.data.numbers import EpisodeNumbers, shows_mirrored
 from robotrain.data.pipeline import Encoded, Pipeline, Window, join_windows
 from robotrain.embodiments.history import BEFORE
+from robotrain.episodes.jpegs import reduced_size
 from robotrain.episodes.left_wrist import is_mecka
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
@@ -56,6 +57,7 @@ class WindowDataset:
         facts: the episodes.
         pipeline: makes chunks of their arrays.
         cameras: cameras of a batch, in order; None takes all of the embodiment's.
+        image_size: height and width that are enough, see `PolicyInterface`; None reads whole pictures.
 
     Raises:
         ConfigError: when there is no episode, or none has any of the cameras.
@@ -63,12 +65,17 @@ class WindowDataset:
     """
 
     def __init__(
-        self, facts: Sequence[EpisodeFacts], pipeline: Pipeline, cameras: tuple[str, ...] | None = None
+        self,
+        facts: Sequence[EpisodeFacts],
+        pipeline: Pipeline,
+        cameras: tuple[str, ...] | None = None,
+        image_size: tuple[int, int] | None = None,
     ) -> None:
         if not facts:
             raise ConfigError("A data set needs at least one episode.")
         self.pipeline = pipeline
-        self.interface = pipeline.interface(cameras)
+        self.interface = pipeline.interface(cameras, image_size)
+        self._least = image_size or (0, 0)
         self.facts = {each.hash: each for each in facts}
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._buffers = Buffers()
@@ -277,15 +284,15 @@ class WindowDataset:
             if self._keeps_pictures:  # here and not on opening: with workers, only they look at pictures
                 opened.keep_pictures(camera)
             if images is None:
-                first = opened.image(camera, frame)
+                first = opened.image(camera, frame, least=self._least)
                 images = self._buffers.empty((len(keys), *first.shape))
                 pixels = images.numpy()
                 pixels[row] = first
                 continue
             try:
-                opened.image(camera, frame, into=pixels[row])
+                opened.image(camera, frame, into=pixels[row], least=self._least)
             except EpisodeError:
-                if opened.image(camera, frame).shape == pixels.shape[1:]:
+                if opened.image(camera, frame, least=self._least).shape == pixels.shape[1:]:
                     raise
                 raise self._sizes_differ(camera, keys) from None
         if images is None:
@@ -298,7 +305,7 @@ class WindowDataset:
         owners: dict[str, str] = {}
         for episode, frame in keys:
             if camera in self.facts[episode].cameras:
-                height, width, _ = self._open(episode).episode.image(camera, frame).shape
+                height, width, _ = self._open(episode).episode.image(camera, frame, least=self._least).shape
                 owners.setdefault(f"{width}x{height}", episode)
         found = listing(f"{size} in '{episode}'" for size, episode in owners.items())
         text = f"pictures of camera '{camera}' differ in size within a batch: {found}."
@@ -310,7 +317,7 @@ class WindowDataset:
         for camera in self.interface.cameras:
             owner = next((each for each in self.facts.values() if camera in each.cameras), None)
             if owner is not None:
-                sizes[camera] = Episode(owner).image_size(camera)
+                sizes[camera] = reduced_size(Episode(owner).image_size(camera), self._least)
         if self.interface.cameras and not sizes:
             raise ConfigError(f"No episode has any of the cameras {', '.join(self.interface.cameras)}.")
         return {camera: sizes.get(camera) or next(iter(sizes.values())) for camera in self.interface.cameras}

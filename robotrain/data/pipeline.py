@@ -67,8 +67,10 @@ class Pipeline:
         """Layouts of actions and state."""
         return self.embodiment.mode(self.mode)
 
-    def interface(self, cameras: tuple[str, ...] | None = None) -> PolicyInterface:
-        """Return what a policy must agree on; None takes all of the embodiment's cameras.
+    def interface(
+        self, cameras: tuple[str, ...] | None = None, image_size: tuple[int, int] | None = None
+    ) -> PolicyInterface:
+        """Return what a policy must agree on; None takes all of the embodiment's cameras, and whole pictures.
 
         Raises:
             ConfigError: when the embodiment has no such camera.
@@ -88,6 +90,7 @@ class Pipeline:
             seconds=self.seconds,
             cameras=chosen,
             history=self.history,
+            image_size=image_size,
         )
 
     def without_history(self) -> "Pipeline":

@@ -76,6 +76,9 @@ class PolicyInterface:
     cameras: tuple[str, ...]
     history: History = NO_HISTORY
     """The states and earlier pictures that the policy reads."""
+    image_size: tuple[int, int] | None = None
+    """Height and width in pixels that are enough: pictures are read at the smallest of the decoder's sizes that is at
+    least this large. None reads them as they are."""
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -94,6 +97,7 @@ class PolicyInterface:
             "seconds": self.seconds,
             "cameras": list(self.cameras),
             "history": asdict(self.history),
+            "image_size": None if self.image_size is None else list(self.image_size),
         }
 
     @classmethod
@@ -114,6 +118,7 @@ class PolicyInterface:
                 seconds=plain["seconds"],
                 cameras=tuple(plain["cameras"]),
                 history=History(**plain["history"]),
+                image_size=None if plain["image_size"] is None else tuple(plain["image_size"]),
             )
         except KeyError as missing:
             raise LayoutError(f"These are not the facts of a policy's interface: {missing} is missing.") from None

@@ -19,6 +19,7 @@ from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.data.stats import Stats
 from robotrain.embodiments import catalog
 from robotrain.embodiments.embodiment import Embodiment, ModeLayouts, PolicyInterface
+from robotrain.episodes.jpegs import shrink_picture
 from robotrain.errors import CheckpointError, PredictionError, ShapeError
 from robotrain.predictions import Predictions
 from robotrain.training.checkpoint import Checkpoint, load_checkpoint, resolve_checkpoint
@@ -127,7 +128,7 @@ class LoadedPolicy:
             CheckpointError: naming both sides of the first difference.
         """
         trained = self.interface_of(data.embodiment)
-        for name in ("mode", "horizon", "seconds", "cameras", "history"):
+        for name in ("mode", "horizon", "seconds", "cameras", "history", "image_size"):
             ours, theirs = getattr(trained, name), getattr(data, name)
             if ours != theirs:
                 raise CheckpointError(
@@ -171,8 +172,9 @@ class LoadedPolicy:
             arrays: by stored name: (width,), in stored frames and units, head pose included where there is one. Of a
                 policy that reads a history of K states: (k, width), rows ``interface.history.seconds`` apart, the
                 current one last; k below K at the start of an episode.
-            images: by camera: (h, w, 3) uint8 RGB; a camera left out counts as absent. Of a policy that reads earlier
-                pictures, those by ``front_1.before`` and so on.
+            images: by camera: (h, w, 3) uint8 RGB, whole; a camera left out counts as absent. Of a policy that reads
+                earlier pictures, those by ``front_1.before`` and so on. One that learned from pictures that were
+                decoded at a reduced size gets these shrunk in the same way.
             prompt: what to do, in words.
             embodiment: which of the policy's; None where it has one.
             camera_poses: by arm: base_from_camera (4, 4), metres; an arm left out takes the embodiment's own.
@@ -298,6 +300,8 @@ def _pictures(
     for camera, picture in known.items():
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
             raise ShapeError(f"images['{camera}']", "(h, w, 3) uint8", f"{picture.shape} {picture.dtype}")
+    if interface.image_size is not None:
+        known = {camera: shrink_picture(picture, interface.image_size) for camera, picture in known.items()}
     if interface.cameras and not known:
         raise PredictionError(
             f"The policy looks through {', '.join(interface.views)}, and there is a picture of none of them."

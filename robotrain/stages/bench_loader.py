@@ -145,7 +145,7 @@ def measure(inputs: Inputs, data: DataConfig, request: BenchRequest) -> BenchRep
     ways: dict[Way, Callable[[], object]] = {}
     if inputs.interface.cameras:
         pictures = _pictures(dataset, keys)
-        ways["decode"] = lambda: _decode(pictures)
+        ways["decode"] = lambda: _decode(pictures, inputs.interface.image_size)
     for num in dict.fromkeys((0, 1, *request.workers)):
         ways[num] = _epoch(dataset, batch, num, num_batches)
     ways["short"] = _epoch(short, batch, 0, num_batches)
@@ -180,7 +180,7 @@ def _best_rates(ways: Mapping[Way, Callable[[], object]], num_samples: int, roun
 
 
 def _dataset(inputs: Inputs) -> WindowDataset:
-    return WindowDataset(inputs.selection.train, inputs.pipeline, inputs.interface.cameras)
+    return WindowDataset(inputs.selection.train, inputs.pipeline, inputs.interface.cameras, inputs.interface.image_size)
 
 
 def _epoch(dataset: WindowDataset, batch: int, num_workers: int, num_batches: int) -> Callable[[], object]:
@@ -202,6 +202,6 @@ def _pictures(dataset: WindowDataset, keys: Sequence[tuple[str, int]]) -> list[b
     ]
 
 
-def _decode(pictures: Sequence[bytes]) -> None:
+def _decode(pictures: Sequence[bytes], image_size: tuple[int, int] | None) -> None:
     for picture in pictures:
-        decode_picture(picture)
+        decode_picture(picture, least=image_size or (0, 0))

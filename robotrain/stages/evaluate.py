@@ -149,18 +149,18 @@ def _subject(
     if config.data is not None:
         _warn_of_leak(loaded, run_dir, [each.hash for each in facts], name)
         _warn_of_wrists(loaded, data, facts)
-    return name, WindowDataset(facts, inputs.pipeline, wanted.cameras), data
+    return name, WindowDataset(facts, inputs.pipeline, wanted.cameras, wanted.image_size), data
 
 
 def _data_config(config: EvaluateConfig, loaded: LoadedPolicy) -> DataConfig:
-    """Return the run's own data config, or the one named; mode, time, history and cameras are the checkpoint's."""
+    """Return the run's own data config, or the one named; mode, time, history and pictures are the checkpoint's."""
     if config.data is None:
         data = compose(DataConfig, (Layer("the checkpoint's config", loaded.config["data"]),))
     else:
         data = compose(DataConfig, data_layers(config.data))
     wanted = loaded.interface
     data = replace(data, mode=wanted.mode, seconds=wanted.seconds, cameras=wanted.cameras, history=wanted.history)
-    return with_root(data)
+    return with_root(replace(data, image_size=wanted.image_size))
 
 
 def _own_split(config: EvaluateConfig, data: DataConfig, checkpoint: Path, split: str) -> Selection:

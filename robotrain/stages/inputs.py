@@ -153,7 +153,8 @@ def build_inputs(selection: Selection, config: DataConfig, *, horizon: int) -> I
     for facts in selection.all:
         pipeline.check(facts)
     cameras = config.cameras if config.cameras is not None else _seen_cameras(embodiment.cameras, selection.all)
-    return Inputs(selection, pipeline, pipeline.interface(cameras))
+    size = None if config.image_size is None else (config.image_size[0], config.image_size[1])
+    return Inputs(selection, pipeline, pipeline.interface(cameras, size))
 
 
 def arch_horizon(arch: Layer) -> int:

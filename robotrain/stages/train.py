@@ -1,7 +1,7 @@
 """Stage: from episodes and an arch to a run directory. Knows the order of a training; every step lives elsewhere."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from robotrain.data.dataset import WindowDataset
 from robotrain.data.replacement import ReplacedSamples
 from robotrain.data.stats import Stats, StatsConfig, affine
 from robotrain.episodes.resolver import resolving_once
+from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import CheckpointError, ConfigError
 from robotrain.files import write_json
 from robotrain.models.registry import build_on_meta, count_parameters
@@ -216,9 +217,8 @@ def affine_of(stats: Stats, config: StatsConfig) -> Affine:
 
 
 def _data_module(config: TrainConfig, inputs: Inputs, stats: Stats) -> EpisodesDataModule:
-    cameras = inputs.interface.cameras
-    train = WindowDataset(inputs.selection.train, inputs.pipeline, cameras)
-    valid = WindowDataset(inputs.selection.valid, inputs.pipeline, cameras) if inputs.selection.valid else None
+    train = _samples(inputs, inputs.selection.train)
+    valid = _samples(inputs, inputs.selection.valid) if inputs.selection.valid else None
     for remark in (*train.remarks, *(valid.remarks if valid else ())):
         warn(remark)
     seed, bounds = config.trainer.seed, config.data.bounds
@@ -231,6 +231,10 @@ def _data_module(config: TrainConfig, inputs: Inputs, stats: Stats) -> EpisodesD
         steps_per_epoch=config.trainer.batches_per_epoch,
         replaced=ReplacedSamples(train, bounds_of(stats, bounds.slack), bounds, seed) if bounds.replace else None,
     )
+
+
+def _samples(inputs: Inputs, facts: Sequence[EpisodeFacts]) -> WindowDataset:
+    return WindowDataset(facts, inputs.pipeline, inputs.interface.cameras, inputs.interface.image_size)
 
 
 def _describe(run_dir: Path, config: TrainConfig, stats: Stats) -> None:
