@@ -44,6 +44,7 @@ SOURCES = (
     "data/stats.py",
     "data/chunk_sums.py",
     "data/describe.py",
+    "data/sample_table.py",
     "data/shared_columns.py",
     "data/exact_stats.py",
 )

@@ -20,9 +20,9 @@ from robotrain.data.chunk_sums import ChunkSums, Sums
 from robotrain.data.describe import sort_present, statistics_of, take_moments
 from robotrain.data.numbers import nearest_filled
 from robotrain.data.pipeline import Encoded, Pipeline
+from robotrain.data.sample_table import SampleTable
 from robotrain.data.shared_columns import SharedColumns, share_columns
 from robotrain.data.stats import MEMORY_GIB, Columns, Stats
-from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.episodes.reader import Episode
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import StatsError
@@ -36,80 +36,6 @@ SORT_VALUES = 1 << 22
 """Values that a process sorts before it asks for more."""
 FEW_VALUES = 1 << 22
 """So many values are computed before other processes have started."""
-
-
-@dataclass(frozen=True)
-class _Table:
-    """How the numbers of all samples lie in memory: a column for each action step and channel, and for the state.
-
-    Columns that are described together are neighbours: all steps of a channel where the horizon is pooled.
-    """
-
-    interface: PolicyInterface
-    num_rows: int
-    """Frames of all episodes."""
-    pool_horizon: bool
-
-    @property
-    def num_actions(self) -> int:
-        return self.interface.horizon * self.interface.actions.width
-
-    @property
-    def num_columns(self) -> int:
-        return self.num_actions + self.interface.state.width
-
-    @property
-    def horizon_together(self) -> int:
-        """Steps that are described together."""
-        return self.interface.horizon if self.pool_horizon else 1
-
-    def groups(self) -> list[slice]:
-        """Return the columns that are described together, in order."""
-        size = self.horizon_together
-        actions = [slice(start, start + size) for start in range(0, self.num_actions, size)]
-        return actions + [slice(column, column + 1) for column in range(self.num_actions, self.num_columns)]
-
-    def passes(self, memory_gib: float, num_processes: int) -> list[list[slice]]:
-        """Return the groups in portions that fit into some memory, beside the group that each process sorts.
-
-        Raises:
-            StatsError: when one group alone does not.
-        """
-        size = self.horizon_together
-        most = int(memory_gib * 2**30 / (4 * max(self.num_rows, 1))) - (size * num_processes if size > 1 else 0)
-        portions: list[list[slice]] = []
-        for group in self.groups():
-            if size > most:
-                needed = 4 * size * self.num_rows * (num_processes + 1 if size > 1 else 1) / 2**30
-                raise StatsError(
-                    f"One column of numbers takes {needed:.3g} GiB, and data.stats.memory_gib allows {memory_gib:g}."
-                )
-            if not portions or group.stop - portions[-1][0].start > most:
-                portions.append([])
-            portions[-1].append(group)
-        return portions
-
-    def spread(self, encoded: Encoded, wanted: slice) -> np.ndarray:
-        """Return the wanted columns (columns, n) of n samples, NaN where a step or a state does not count."""
-        actions, real = encoded.actions, encoded.action_mask
-        if not real.all():
-            actions = np.where(real[..., None], actions, np.float32(np.nan))
-        actions = actions.transpose((2, 1, 0) if self.pool_horizon else (1, 2, 0)).reshape(self.num_actions, -1)
-        state = np.where(encoded.state_mask & real.any(axis=1, keepdims=True), encoded.state, np.float32(np.nan)).T
-        if wanted.stop <= self.num_actions:
-            return actions[wanted]
-        behind = slice(max(wanted.start - self.num_actions, 0), wanted.stop - self.num_actions)
-        return np.concatenate([actions[wanted.start :], state[behind]])
-
-    def by_step(self, values: np.ndarray) -> np.ndarray:
-        """Return what was found of each action column, in order, as (H, D)."""
-        horizon, width = self.interface.horizon, self.interface.actions.width
-        return values.reshape(width, horizon).T if self.pool_horizon else values.reshape(horizon, width)
-
-    def shape_actions(self, values: np.ndarray) -> np.ndarray:
-        """Return what was found of each group of action columns, in order, as (H, D)."""
-        horizon, width = self.interface.horizon, self.interface.actions.width
-        return np.tile(values, (horizon, 1)) if self.pool_horizon else values.reshape(horizon, width)
 
 
 @dataclass(frozen=True)
@@ -184,7 +110,7 @@ def compute_stats(
     """
     ordered = sorted((episode.facts for episode in episodes), key=lambda facts: facts.hash)
     rows = np.cumsum([0, *(facts.num_frames for facts in ordered)]).tolist()
-    table = _Table(pipeline.interface(cameras), rows[-1], pool_horizon)
+    table = SampleTable(pipeline.interface(cameras), rows[-1], pool_horizon)
     tasks = [_Task(facts, row) for facts, row in zip(ordered, rows, strict=False)]
     if num_processes is None:
         num_processes = 1 if table.num_rows * table.num_columns < FEW_VALUES else num_cores()
@@ -215,9 +141,9 @@ def compute_stats(
 
 
 def _stats(
-    table: _Table,
+    table: SampleTable,
     tally: _Tally,
-    found: Sequence["_Described"],
+    found: Sequence[_Described],
     episodes: tuple[str, ...],
     recipe: Mapping[str, Any],
 ) -> Stats:
@@ -248,7 +174,7 @@ def _stats(
 
 
 def _encode_episode(
-    pipeline: Pipeline, table: _Table, shared: SharedColumns, wanted: slice, task: _Task, *, is_first: bool
+    pipeline: Pipeline, table: SampleTable, shared: SharedColumns, wanted: slice, task: _Task, *, is_first: bool
 ) -> _Tally | None:
     """Write the wanted columns of an episode where they belong; the first time, return what else there is to it."""
     episode = Episode(task.facts)
