@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from robotrain.config import compose
-from robotrain.console import count, track
+from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
 from robotrain.episodes.digest import ManifestRow, save_manifest
 from robotrain.episodes.folder import EpisodePaths, find_episodes
@@ -20,7 +20,7 @@ from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation import CODES, Finding, check_pins, check_twins
 from robotrain.episodes.validation.findings import build_finding
 from robotrain.episodes.validation.log import FindingLog
-from robotrain.episodes.validation.policy import judge
+from robotrain.episodes.validation.policy import judge, kept_in_vain
 from robotrain.episodes.validation.survey import equal_contents, survey
 from robotrain.errors import ManifestError
 from robotrain.stages.inputs import data_layers, manifest_path, with_root
@@ -186,6 +186,11 @@ def _check(place: Place, config: ValidateConfig, page: Path | None) -> PlaceRepo
         if num_unrecorded and not recorded and not config.write_manifest and not config.deep:
             text = f"No digest of {num_unrecorded} of {count(len(place.paths), 'episode')} was ever recorded."
             _add(log, [build_finding("no-baseline", "", text)], place)
+    if place.data.validation.keep:
+        asked = (*place.data.episodes.pins, *place.data.episodes.held_out)
+        there = {hash_of(name) for name in (*find_episodes(place.root).names, *asked)} | recorded.keys()
+        for remark in kept_in_vain(place.data.validation, there):
+            warn(remark)
     written = config.write_manifest and not log.num_errors
     if written:
         _write_manifest(place, rows)

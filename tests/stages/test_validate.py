@@ -174,6 +174,18 @@ def test_severity_and_keep_list_of_a_config_are_followed(episodes: Path, tmp_pat
     (finding,) = json.loads(result.stdout)["findings"]
     assert finding["severity"] == "warning"
     assert finding["message"].startswith("kept: ")
+    assert "validation.keep" not in result.stderr
+
+
+def test_keeping_an_episode_that_is_not_there_is_told_with_the_nearest(episodes: Path, tmp_path: Path) -> None:
+    record(episodes)
+    shutil.rmtree(episode(episodes, 3))
+    config = yaml_of(tmp_path / "kept.yaml", episodes)
+    kept = "[2026-01-04-00-00-00-000000:lost-episode, 2026-01-01-00-00-00-00000:bad-jpeg]"
+    config.write_text(f"{config.read_text()}manifest: {episodes / 'manifest.json'}\nvalidation: {{keep: {kept}}}\n")
+    result = invoke("validate-data", config)
+    assert result.stderr.count("validation.keep") == 1
+    assert "names '2026-01-01-00-00-00-00000:bad-jpeg', and there is no such episode. Did you mean" in result.stderr
 
 
 def test_json_and_page_tell_the_same(episodes: Path, tmp_path: Path) -> None:

@@ -3,16 +3,16 @@
 Knows codes; refuses to look at data.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.codes import CODES, Severity
 from robotrain.episodes.validation.findings import Finding
-from robotrain.errors import ConfigError, UnknownNameError
+from robotrain.errors import ConfigError, UnknownNameError, did_you_mean
 
-__all__ = ["ValidationConfig", "judge"]
+__all__ = ["ValidationConfig", "judge", "kept_in_vain"]
 
 _YAML_WORDS = {"False": "off"}
 """YAML takes an unquoted off for false."""
@@ -54,6 +54,13 @@ def judge(findings: Iterable[Finding], config: ValidationConfig) -> Iterator[Fin
             yield replace(finding, severity="warning", message=KEPT + finding.message)
         else:
             yield replace(finding, severity=severity)
+
+
+def kept_in_vain(config: ValidationConfig, there: Collection[str]) -> Iterator[str]:
+    """Yield the entries of ``keep`` whose episode is none of these, in words with the nearest."""
+    for entry in config.keep:
+        if (name := hash_of(_split(entry)[0])) not in there:
+            yield f"validation.keep names '{entry}', and there is no such episode.{did_you_mean(name, there)}"
 
 
 def _split(entry: str) -> tuple[str, str]:
