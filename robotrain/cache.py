@@ -41,7 +41,7 @@ def load_cached(kind: str, key: str) -> dict[str, Any] | None:
         payload = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         console.warn(f"the cache file '{path}' cannot be read and is made again: {problem}")
         return None
     if not isinstance(payload, dict):

@@ -168,8 +168,9 @@ def _cached(key: str) -> Stats | None:
     payload = load_cached(KIND, key)
     if payload is None:
         return None
+    told = payload.get("stats")
     try:
-        return Stats.from_plain(payload.get("stats") or {})
+        return Stats.from_plain(told if isinstance(told, dict) else {})
     except StatsError as problem:
         console.warn(f"the cached statistics are of no use and are computed again: {problem}")
         return None

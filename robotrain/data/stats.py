@@ -12,7 +12,7 @@ import numpy as np
 
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.embodiments.layout import BOUNDED_KINDS, Kind, Layout
-from robotrain.errors import ConfigError, LayoutError, StatsError, UnknownNameError
+from robotrain.errors import ConfigError, StatsError, UnknownNameError
 
 SCHEMA_VERSION = 2
 MIN_SPREAD = 1e-4
@@ -191,13 +191,13 @@ class Stats:
                 action_counts=np.asarray(plain["action_counts"], np.int64),
                 state_counts=np.asarray(plain["state_counts"], np.int64),
                 episodes=tuple(plain["episodes"]),
-                num_samples=plain["num_samples"],
-                num_left_out=plain["num_left_out"],
-                num_masked=plain["num_masked"],
+                num_samples=int(plain["num_samples"]),
+                num_left_out=int(plain["num_left_out"]),
+                num_masked=int(plain["num_masked"]),
                 pool_horizon=plain["pool_horizon"],
                 recipe=dict(plain["recipe"]),
             )
-        except (KeyError, TypeError, ValueError, LayoutError) as problem:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
             raise StatsError(f"These are not stats of robotrain: {problem!r}.") from None
         stats.check_shapes()
         return stats
@@ -210,7 +210,11 @@ class Stats:
         """
         chunk = (self.interface.horizon, self.interface.actions.width)
         state = (self.interface.state.width,)
-        arrays: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {"mean_chunk": (self.mean_chunk, chunk)}
+        arrays: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
+            "mean_chunk": (self.mean_chunk, chunk),
+            "action_counts": (self.action_counts, chunk[:1]),
+            "state_counts": (self.state_counts, state),
+        }
         if self.mean_displacement is not None:
             arrays["mean_displacement"] = (self.mean_displacement, chunk)
         for column in fields(Columns):

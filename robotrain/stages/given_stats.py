@@ -56,7 +56,7 @@ def read_stats(path: Path, embodiment: str) -> Stats:
         told = json.loads(file.read_bytes())
     except FileNotFoundError:
         raise MissingPathError(file, "The file of statistics") from None
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise StatsError(f"The statistics in '{file}' cannot be read: {problem}.") from None
     if not isinstance(told, dict):
         raise StatsError(f"'{file}' holds no statistics of robotrain.")

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,7 +121,10 @@ def test_the_sources_that_make_the_numbers_are_all_there() -> None:
     assert not {file for file in files - beside if not any(file.startswith(source) for source in SOURCES)}
 
 
-@pytest.mark.parametrize("content", ["{", '{"stats": {"schema_version": 99}}', '{"key": 1}'])
+BROKEN = ("{", '{"stats": {"schema_version": 99}}', '{"key": 1}', '{"stats": 5}', '{"stats": [1]}', "[" * 100_000)
+
+
+@pytest.mark.parametrize("content", BROKEN)
 def test_a_broken_cache_file_is_computed_again(
     eva: EpisodeFacts, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +135,27 @@ def test_a_broken_cache_file_is_computed_again(
     assert stats.num_samples == 8
     assert "warning: the cache" in " ".join(capsys.readouterr().err.split())
     assert load_or_compute_stats([eva], pipeline_of(eva))[1].hit
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_samples", [1]),
+        ("state_counts", [float("inf")]),
+        ("action_counts", [1]),
+        ("interface", {"state": [3]}),
+        ("interface", {"state": [None]}),
+        ("interface", {"history": {"steps": 0}}),
+    ],
+)
+def test_a_cache_file_with_one_odd_value_is_computed_again(eva: EpisodeFacts, name: str, value: Any) -> None:
+    expected, first = load_or_compute_stats([eva], pipeline_of(eva))
+    told = json.loads(first.path.read_text())
+    told["stats"][name] = {**told["stats"][name], **value} if isinstance(value, dict) else value
+    first.path.write_text(json.dumps(told))
+    stats, again = load_or_compute_stats([eva], pipeline_of(eva))
+    assert not again.hit
+    assert stats.to_plain() == expected.to_plain()
 
 
 def test_a_hit_loads_neither_torch_nor_zarr(tmp_path: Path) -> None:
