@@ -6,6 +6,7 @@ read directly; Zarr is loaded for any other, and for the last word on a broken o
 """
 
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Episode", "Span", "open_episode"]
 
+_FAILURES = (ValueError, RuntimeError, OSError, EOFError, KeyError, TypeError, MemoryError, OverflowError, zlib.error)
+"""What Zarr and its codecs raise on broken bytes."""
 _BLOCK = 100  # pictures that are read in one call: bounds memory, and costs a hundredth of a call each
 
 
@@ -373,7 +376,7 @@ def _zarr_errors(facts: EpisodeFacts, array: str, frame: int | None = None) -> I
     """Turn what Zarr and its codecs raise on broken bytes into an error that names the episode."""
     try:
         yield
-    except (ValueError, RuntimeError, OSError, KeyError, TypeError, MemoryError, OverflowError) as problem:
+    except _FAILURES as problem:
         words = str(problem).partition(". Stored: ")[0]  # the two values of a checksum tell nobody anything
         text = f"its bytes cannot be read: {words.rstrip('.')}."
         raise EpisodeError(facts.hash, text, array=array, frame=frame) from None

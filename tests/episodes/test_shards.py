@@ -191,6 +191,20 @@ def test_any_other_encoding_is_left_to_zarr(eva: Path, codecs: list[Any]) -> Non
     np.testing.assert_array_equal(open_episode(eva).numbers(POSE), before)
 
 
+@pytest.mark.parametrize("at", [12, -9, None])
+def test_a_broken_gzip_is_an_error_of_the_episode(eva: Path, at: int | None) -> None:
+    group = zarr.open_group(eva, mode="r+")
+    values = np.random.default_rng(0).normal(size=(6, 7))
+    del group[POSE]
+    stored = group.create_array(POSE, shape=(6, 7), dtype="float64", chunks=(6, 7), compressors=GzipCodec())
+    stored[:] = values
+    file = eva / POSE / "c" / "0" / "0"
+    sound = file.read_bytes()
+    file.write_bytes(sound[:-9] if at is None else sound[:at] + bytes([sound[at] ^ 0xFF] * 8) + sound[at:][8:])
+    with pytest.raises(EpisodeError, match=rf"array '{POSE}': its bytes cannot be read: "):
+        open_episode(eva).numbers(POSE)
+
+
 @pytest.mark.parametrize(
     "more",
     [
