@@ -98,7 +98,7 @@ class ReplacedSamples:
         text = f"the sample is bad ({rejected[0].reason}), and so are {self.config.attempts} that could replace it"
         advice = "Do the statistics belong to these data? If they do, data.bounds.slack is too small."
         raise EpisodeError(
-            wanted[0], f"{text}, the last in '{key[0]}': {rejected[-1].reason}. {advice}", frame=wanted[1]
+            wanted[0], f"{text}, the last in '{rejected[-1].key[0]}': {rejected[-1].reason}. {advice}", frame=wanted[1]
         )
 
     def is_quarantined(self, episode: str) -> bool:

@@ -106,6 +106,18 @@ def test_when_everything_is_bad_the_run_ends_and_says_why(replaced: ReplacedSamp
     assert "data.bounds.slack" in str(caught.value)
 
 
+def test_of_what_could_replace_a_sample_the_last_that_was_tried_is_named(replaced: ReplacedSamples) -> None:
+    impatient = ReplacedSamples(replaced.dataset, replaced.bounds, BoundsConfig(replace=True, attempts=1), seed=0)
+    said: list[str] = []
+    for epoch in range(60):
+        try:
+            impatient.settle(place_of(impatient, "e1", 1, epoch))
+        except EpisodeError as problem:
+            said.append(str(problem))
+    assert said
+    assert all("the last in 'e1': episode in quarantine" in text for text in said if "quarantine." in text)
+
+
 def keys_of(replaced: ReplacedSamples, num_workers: int) -> list[object]:
     module = EpisodesDataModule(
         replaced.dataset, None, batch_size=8, num_workers=num_workers, seed=7, steps_per_epoch=9, replaced=replaced
