@@ -47,7 +47,7 @@ class DataConfig:
     """Cameras that the policy sees; None takes all of the embodiment's."""
     image_size: tuple[int, ...] | None = None
     """Height and width in pixels that are enough, such as [240, 320]. The decoder then does less: it gives the smallest
-    of its sizes, eighths of the picture's, that is at least as high and as wide. None reads whole pictures.
+    of a half, a quarter and an eighth of a picture that is at least as high and as wide. None reads whole pictures.
     """
     stats: StatsConfig = field(default_factory=StatsConfig)
     """How numbers are normalised."""

@@ -77,8 +77,8 @@ class PolicyInterface:
     history: History = NO_HISTORY
     """The states and earlier pictures that the policy reads."""
     image_size: tuple[int, int] | None = None
-    """Height and width in pixels that are enough: pictures are read at the smallest of the decoder's sizes that is at
-    least this large. None reads them as they are."""
+    """Height and width in pixels that are enough: of each picture the smallest of a half, a quarter and an eighth is
+    read that is at least this large, see `episodes/jpegs.py`. None reads whole pictures."""
 
     @property
     def views(self) -> tuple[str, ...]:

@@ -31,10 +31,11 @@ HALF = (24, 32)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two episodes, one of whose pictures are twice as large, and one with the front camera alone."""
+    """Four episodes, two of whose pictures are about twice as large, and one with the front camera alone."""
     root = tmp_path_factory.mktemp("episodes")
     make_eva_episode(root / "small.zarr", num_frames=12, size=(64, 48))
     make_eva_episode(root / "large.zarr", num_frames=12, size=(128, 96), seed=1)
+    make_eva_episode(root / "tall.zarr", num_frames=12, size=(128, 98), seed=1)
     make_eva_episode(root / "front.zarr", num_frames=12, size=(64, 48), seed=2, cameras=("front_1",))
     return root
 
@@ -70,8 +71,8 @@ def test_episodes_of_two_sizes_share_a_batch_where_the_decoder_meets(folder: Pat
     assert dataset_of(folder, "small", "large").batch(keys).observation.images["front_1"].shape == (2, 24, 32, 3)
     with pytest.raises(EpisodeError, match=r"front_1.*64x48 in 'small', 128x96 in 'large'"):
         dataset_of(folder, "small", "large", image_size=None).batch(keys)
-    with pytest.raises(EpisodeError, match=r"front_1.*40x30 in 'small', 48x36 in 'large'"):
-        dataset_of(folder, "small", "large", image_size=(25, 40)).batch(keys)
+    with pytest.raises(EpisodeError, match=r"front_1.*64x48 in 'small', 64x49 in 'tall'"):
+        dataset_of(folder, "small", "tall", image_size=(25, 40)).batch([("small", 1), ("tall", 1)])
 
 
 def test_an_absent_camera_is_zeros_of_the_reduced_size(folder: Path) -> None:
