@@ -10,7 +10,7 @@ import numpy as np
 
 from robotrain.data.stats import FAR_OUT, Columns
 
-__all__ = ["Moments", "describe", "sort_present", "statistics_of", "take_moments"]
+__all__ = ["Moments", "sort_present", "statistics_of", "take_moments"]
 
 _SLICE = 1 << 16
 """Values of a sorted column that stand in memory as float64."""
@@ -20,12 +20,6 @@ def sort_present(values: np.ndarray) -> np.ndarray:
     """Sort numbers (n,) in place, and return those that are there; NaN stands at the end."""
     values.sort()
     return values[: int(np.searchsorted(values, np.float32(np.nan)))]
-
-
-def describe(values: np.ndarray) -> Columns:
-    """Return the statistics of each column of values (n, D), n at least 1: members (D,) float64."""
-    found = np.stack([statistics_of(column, take_moments(column)) for column in np.sort(np.asarray(values).T, axis=-1)])
-    return Columns(*found.T.copy())
 
 
 class Moments(NamedTuple):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robotrain.data.describe import statistics_of, take_moments
 from robotrain.data.exact_stats import compute_stats
 from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.data.stats import Columns, Stats
@@ -12,6 +13,12 @@ from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.layout import Field, Layout
 from robotrain.episodes.reader import Episode, open_episode
 from tests.factories import write_joints
+
+
+def describe(values: np.ndarray) -> Columns:
+    """Return the statistics of each column of values (n, D), n at least 1: members (D,) float64."""
+    found = np.stack([statistics_of(column, take_moments(column)) for column in np.sort(np.asarray(values).T, axis=-1)])
+    return Columns(*found.T.copy())
 
 
 def pipeline_of(episode: Episode, horizon: int, seconds: float | None = None, mode: str | None = None) -> Pipeline:

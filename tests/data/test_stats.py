@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 
 from robotrain.config import Layer, compose
 from robotrain.data.config import DataConfig
-from robotrain.data.describe import describe
 from robotrain.data.stats import (
     NEARLY_CONSTANT,
     Columns,
@@ -26,6 +25,7 @@ from robotrain.data.stats import (
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.embodiments.layout import Field, Layout
 from robotrain.errors import ConfigError, StatsError, UnknownNameError
+from tests.data.numpys import describe
 
 MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robotrain.data.describe import describe
 from robotrain.data.exact_stats import compute_stats
 from robotrain.data.stats import (
     Columns,
@@ -31,7 +30,7 @@ from robotrain.episodes.schema import HEAD_POSE, OBS_JOINTS, SIDES, obs_ee_pose,
 from robotrain.errors import StatsError
 from robotrain.geometry.rotations import matrix_from_ypr, quaternion_from_matrix
 from robotrain.stages.stats import StatsRequest, run
-from tests.data.numpys import assert_columns, joints, pipeline_of, published, stats_of_joints
+from tests.data.numpys import assert_columns, describe, joints, pipeline_of, published, stats_of_joints
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode, write_numbers
 
 MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")

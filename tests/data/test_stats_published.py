@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robotrain.data.describe import describe
 from robotrain.data.exact_stats import compute_stats
 from robotrain.data.stats import (
     Columns,
@@ -17,7 +16,7 @@ from robotrain.data.stats import (
     sparse_columns,
 )
 from robotrain.episodes.reader import open_episode
-from tests.data.numpys import joints, pipeline_of, published
+from tests.data.numpys import describe, joints, pipeline_of, published
 from tests.factories import write_joints
 
 MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
