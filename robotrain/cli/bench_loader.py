@@ -12,7 +12,7 @@ from robotrain.cli.options import (
     print_json,
     split_arguments,
 )
-from robotrain.cli.tables import print_table
+from robotrain.cli.tables import print_table, print_wrapped
 from robotrain.console import count, out
 
 if TYPE_CHECKING:
@@ -55,5 +55,10 @@ def show(report: "BenchReport") -> None:
     out.print(f"{report.embodiment}: {report.horizon} steps, {cameras}, {batch}", markup=False)
     rows = [(what, round(rate), share) for what, rate, share in report.rows()]
     print_table(("what", "samples/s", "of the bound"), rows)
+    bound = "the JPEGs, decoded in one process" if report.cameras else "the loader, in the main process"
+    print_wrapped(
+        f"bound: {bound}; chunks of one step: the same samples without a future; numbers alone: without pictures, "
+        "through the whole pipeline or as they are stored."
+    )
     for step in report.step_times_ms:
         out.print(f"A step of {step:g} ms needs {count(report.workers_for(step), 'worker')}.", markup=False)

@@ -7,7 +7,6 @@ import typer
 
 from robotrain.cli.options import (
     DATA_HELP,
-    AllowMissingOption,
     ArchOption,
     JsonOption,
     complete_data,
@@ -27,7 +26,12 @@ EXAMPLE = "robotrain norm-stats ~/episodes --arch hpt_tiny"
 def norm_stats(
     data: Annotated[str | None, typer.Argument(help=DATA_HELP, metavar="DATA", autocompletion=complete_data)] = None,
     arch: ArchOption = None,
-    allow_missing: AllowMissingOption = None,
+    allow_missing: Annotated[
+        int | None,
+        typer.Option(
+            "--allow-missing", help="Leave out up to N episodes that are absent or unreadable.", metavar="N", min=0
+        ),
+    ] = None,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Compute again, even where the cache has them.")
     ] = False,
@@ -50,7 +54,7 @@ def norm_stats(
     is read. The result lies in the cache, keyed by the content of the
     episodes, where train finds it.
     """
-    from robotrain.errors import ConfigError
+    from robotrain.errors import ConfigError, EpisodeError
     from robotrain.stages.stats import StatsRequest, run
     from robotrain.stages.stats import check as check_stats
 
@@ -64,7 +68,11 @@ def norm_stats(
         else:
             _show_check(checked)
         return
-    report = run(request)
+    try:
+        report = run(request)
+    except EpisodeError as problem:
+        more = f"{problem.problem} To see more: robotrain validate-data" + (f" {data}" if data else "")
+        raise EpisodeError(problem.episode, more, array=problem.array, frame=problem.frame) from None
     if as_json:
         print_json(report.to_plain())
         return

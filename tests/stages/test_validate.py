@@ -294,6 +294,14 @@ def test_an_allowance_leaves_out_unsound_episodes_and_the_run_says_which(episode
     assert told["valid"] == whole["valid"]
 
 
+def test_statistics_that_cannot_be_computed_name_the_check_that_tells_more(episodes: Path) -> None:
+    (episode(episodes, 0) / "left.cmd_ee_pose" / "c" / "0" / "0").unlink()
+    (episode(episodes, 1) / "left.cmd_ee_pose" / "c" / "0" / "0").unlink()  # one of both is trained on
+    refused = invoke("norm-stats", episodes)
+    assert refused.exit_code == 1
+    assert f"is missing or empty. To see more: robotrain validate-data {episodes}" in refused.stderr
+
+
 def test_a_training_whose_held_out_episodes_are_all_left_out_says_so(
     episodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
