@@ -33,8 +33,7 @@ class Ingredient:
     @property
     def embodiment(self) -> str:
         """The embodiment's name."""
-        dataset = self.samples.dataset if isinstance(self.samples, ReplacedSamples) else self.samples
-        return dataset.interface.embodiment
+        return dataset_of(self.samples).interface.embodiment
 
 
 class Mixture:
@@ -85,6 +84,15 @@ class Mixture:
                 for name in self.samples
             }
         )
+
+    def batch_bytes(self, batch_size: int) -> int:
+        """Return the memory that the tensors of a mixed batch take, for `data/datamodule.py`'s loader.
+
+        Raises:
+            ConfigError: when a batch has fewer rows than there are embodiments.
+        """
+        rows = apportion(batch_size, self.weights)
+        return sum(rows[name] * dataset_of(samples).sample_bytes for name, samples in self.samples.items())
 
     def __getitems__(self, places: Sequence[MixedPlace]) -> dict[str, Batch]:
         """Return one batch an embodiment, of these samples: the loader's entrance.
@@ -144,6 +152,11 @@ class MixtureOrder:
         for parts in zip(*self.orders.values(), strict=True):
             named = zip(self.orders.items(), parts, strict=True)
             yield [(name, order.epoch, sample) for (name, order), part in named for sample in part]
+
+
+def dataset_of(samples: WindowDataset | ReplacedSamples) -> WindowDataset:
+    """Return the data set of samples, whether or not bad ones are replaced."""
+    return samples.dataset if isinstance(samples, ReplacedSamples) else samples
 
 
 def check_weights(weights: Mapping[str, float]) -> None:

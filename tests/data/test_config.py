@@ -38,4 +38,4 @@ def test_the_default_data_config_shows_how_rows_become_batches_and_each_line_res
         data = to_plain(compose(DataConfig, (load_named("data", "default"), Layer("line", told))))
         for key, value in told.items():
             assert data[key].items() >= value.items() if isinstance(value, dict) else data[key] == value
-    assert keys == ["mode", "seconds", "cameras", "history", "stop_at_text_end", "mend_left_wrist"]
+    assert keys == ["mode", "seconds", "cameras", "image_size", "history", "stop_at_text_end", "mend_left_wrist"]

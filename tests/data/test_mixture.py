@@ -140,9 +140,14 @@ def keys_of(batch: dict[str, Batch]) -> dict[str, object]:
 def test_a_mixed_batch_is_one_batch_an_embodiment_and_workers_change_nothing(mixture: Mixture) -> None:
     order = mixture.order(6, seed=3, share=Share(), steps_per_epoch=4)
     assert order.rows == {"human_bimanual": 4, "eva_bimanual": 2}
-    alone, helped = (list(build_loader(mixture, order, num_workers=num, seed=3)) for num in (0, 2))
-    assert len(alone) == len(helped) == len(order) == 4
-    for one, other in zip(alone, helped, strict=True):
+    room = mixture.batch_bytes(6)
+    assert room >= sum(part.actions.nbytes for part in mixture.__getitems__(order.batch(0)).values())
+    alone, helped, shared = (
+        list(build_loader(mixture, order, num_workers=num, seed=3, batch_bytes=num_bytes))
+        for num, num_bytes in ((0, 0), (2, 0), (2, room))
+    )
+    assert len(alone) == len(helped) == len(shared) == len(order) == 4
+    for one, other in zip(alone * 2, helped + shared, strict=True):
         assert {name: len(batch) for name, batch in one.items()} == order.rows
         assert {name: batch.observation.embodiment for name, batch in one.items()} == {name: name for name in one}
         assert keys_of(one) == keys_of(other)
