@@ -32,7 +32,7 @@ class Buffers:
             if (room := slots.take(num_bytes)) is not None:
                 return torch.from_numpy(room).view(shape)
             storage = torch.UntypedStorage._new_shared(num_bytes)  # noqa: SLF001  # as torch's own collation does
-            return torch.empty(0, dtype=torch.uint8).set_(storage, 0, shape)
+            return torch.empty(0, dtype=torch.uint8).set_(storage).view(shape)
         whole = next((each for each in self._idle if each.size == num_bytes), None)
         if whole is None:
             self._idle.clear()

@@ -16,7 +16,7 @@ from robotrain.batch import Batch
 from robotrain.data.dataset import WindowDataset
 from robotrain.data.order import PlacedOrder, Share, TrainOrder, ValidOrder
 from robotrain.data.replacement import ReplacedSamples
-from robotrain.data.slots import BATCHES_IN_USE, LendingOrder, Lent, Packed, Slots
+from robotrain.data.slots import BATCHES_IN_USE, LendingOrder, Lent, Packed, Slots, make_slots
 from robotrain.errors import ConfigError, RobotrainError, WorkerDiedError
 from robotrain.processes import die_with_parent, leave_signals_to_parent
 
@@ -116,7 +116,7 @@ def build_loader(
         batch_bytes: of a batch's tensors, which workers then make in memory that is used again and again; a batch that
             needs more, and every one where it is 0, comes the way that torch sends tensors.
     """
-    slots = Slots(num_workers * PREFETCHED + BATCHES_IN_USE, batch_bytes) if num_workers and batch_bytes else None
+    slots = make_slots(num_workers and num_workers * PREFETCHED + BATCHES_IN_USE, batch_bytes)
     return _Loader(
         _Carried(samples, slots),  # pyright: ignore[reportArgumentType]  # map-style by its methods
         batch_sampler=order if slots is None else LendingOrder(order, slots),
@@ -153,13 +153,11 @@ class _Carried:
     samples: _Samples
     slots: Slots | None = None
 
-    def __getitems__(self, wanted: list[Any] | Lent) -> Any:
+    def __getitems__(self, wanted: list[Any]) -> Any:
         try:
-            if not isinstance(wanted, Lent):
-                return self.samples.__getitems__(wanted)
-            if self.slots is None:  # of a worker that was not forked
-                return self.samples.__getitems__(wanted.wanted)
-            return self.slots.fill(wanted.number, lambda: self.samples.__getitems__(wanted.wanted))
+            if isinstance(wanted, Lent) and self.slots is not None:  # None in a worker that was not forked
+                return self.slots.fill(wanted.number, lambda: self.samples.__getitems__(wanted))
+            return self.samples.__getitems__(wanted)
         except RobotrainError as problem:
             return _Failure(type(problem), problem.args, problem.__dict__)
 

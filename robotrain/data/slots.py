@@ -36,6 +36,11 @@ class Filling:
     def __init__(self, memory: np.ndarray) -> None:
         self.memory, self.used = memory, 0
 
+    @classmethod
+    def over(cls, slots: "Slots", number: int) -> "Filling":
+        """Return a slot as it is before anything lies in it."""
+        return cls(np.frombuffer(slots.memory, np.uint8, slots.num_bytes, number * slots.num_bytes))
+
     def take(self, num_bytes: int) -> np.ndarray | None:
         """Return (num_bytes,) uint8 of the slot that nothing else holds, or None where it has no such room."""
         begin = -(-self.used // ALIGNMENT) * ALIGNMENT
@@ -65,12 +70,15 @@ def take(num_bytes: int) -> np.ndarray | None:
     return None if _filling is None else _filling.take(num_bytes)
 
 
-@dataclass(frozen=True)
-class Lent:
-    """What is asked for, and the slot that it is to be made in."""
+class Lent(list[Any]):
+    """What is asked for, with the slot that it is to be made in."""
 
-    number: int
-    wanted: list[Any]
+    def __init__(self, wanted: list[Any], number: int) -> None:
+        super().__init__(wanted)
+        self.number = number
+
+    def __reduce__(self) -> tuple[type["Lent"], tuple[list[Any], int]]:
+        return Lent, (list(self), self.number)
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ class Packed:
 class Slots:
     """Slots of equal size, made before the workers start.
 
-    Started by anything but a fork, a worker has none of this memory, and its batches come in the usual way.
+    A worker that is started by anything but a fork has none of this memory, and its batches come in the usual way.
 
     Args:
         num: slots.
@@ -102,7 +110,7 @@ class Slots:
 
     def __init__(self, num: int, num_bytes: int) -> None:
         self.num_bytes = -(-num_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._memory = mmap.mmap(-1, num * self.num_bytes)  # shared with forked processes; no page of it exists yet
+        self.memory = mmap.mmap(-1, num * self.num_bytes)  # shared with forked processes; no page of it exists yet
         self._free = list(range(num))
         self._lent: set[int] = set()
         self.name = next(_names)
@@ -111,13 +119,13 @@ class Slots:
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
         return _no_slots, ()
 
-    def lend(self, wanted: list[Any]) -> Lent | list[Any]:
+    def lend(self, wanted: list[Any]) -> list[Any]:
         """Return what is asked for, with a slot where one is free. The slot used last goes first: its pages exist."""
         if not self._free:
             return wanted
         number = self._free.pop()
         self._lent.add(number)
-        return Lent(number, wanted)
+        return Lent(wanted, number)
 
     def take_back(self) -> None:
         """Take back the slots whose batches never came; no worker may be at work."""
@@ -127,7 +135,7 @@ class Slots:
     def fill(self, number: int, make: Callable[[], Any]) -> Packed:
         """Make a batch in a slot, in a worker."""
         global _filling  # noqa: PLW0603  # as a process makes one batch at a time
-        _filling = Filling(np.frombuffer(self._memory, np.uint8, self.num_bytes, number * self.num_bytes))
+        _filling = Filling.over(self, number)
         try:
             made, stream = make(), io.BytesIO()
             _Packer(_filling, stream).dump(made)
@@ -137,11 +145,19 @@ class Slots:
 
     def unpack(self, packed: Packed) -> Any:
         """Return a batch whose tensors are the slot; it is free again when all of them are gone."""
-        held = (ctypes.c_uint8 * self.num_bytes).from_buffer(self._memory, packed.number * self.num_bytes)
+        held = (ctypes.c_uint8 * self.num_bytes).from_buffer(self.memory, packed.number * self.num_bytes)
         # Every array over it keeps it, and so does every tensor over such an array, whatever is made of it.
         weakref.finalize(held, self._free.append, packed.number).atexit = False
         self._lent.discard(packed.number)
-        return _Unpacker(held, packed.rest).load()
+        return _Unpacker(memoryview(held).cast("B"), packed.rest).load()
+
+
+def make_slots(num: int, num_bytes: int) -> Slots | None:
+    """Return slots; None where none are asked for, or the system promises no such memory."""
+    try:
+        return Slots(num, num_bytes) if num and num_bytes else None
+    except OSError:
+        return None
 
 
 class LendingOrder:
@@ -163,7 +179,7 @@ class LendingOrder:
     def __len__(self) -> int:
         return len(self.order)  # pyright: ignore[reportArgumentType]  # orders have a length
 
-    def __iter__(self) -> Iterator[Lent | list[Any]]:
+    def __iter__(self) -> Iterator[list[Any]]:
         self.slots.take_back()  # the loader asks for the first batch of an epoch when its workers have ended the last
         for wanted in self.order:
             yield self.slots.lend(wanted)
@@ -184,7 +200,7 @@ class _Packer(ForkingPickler):
 
 
 class _Unpacker(pickle.Unpickler):
-    def __init__(self, held: "ctypes.Array[ctypes.c_uint8]", rest: bytes) -> None:
+    def __init__(self, held: memoryview, rest: bytes) -> None:
         super().__init__(io.BytesIO(rest))
         self.held = held
 
