@@ -19,8 +19,8 @@ from typing import Any, Self, TypeVar
 
 from robotrain import console
 from robotrain.cache import cache_file
-from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.fingerprint import Fingerprint, take_fingerprint
+from robotrain.episodes.manifest import ManifestRow
 from robotrain.episodes.schema import EpisodeFacts, facts_from, hash_of, list_arrays, read_attributes, read_facts
 from robotrain.errors import EpisodeError
 from robotrain.files import sha256_of_json

@@ -7,18 +7,14 @@ does that and hands in what it read.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-from robotrain.episodes.digest import Content, ManifestRow, load_manifest
+from robotrain.episodes.digest import Content
 from robotrain.episodes.fingerprint import list_files
 from robotrain.episodes.index import Entry, Record
-from robotrain.errors import MissingPathError
+from robotrain.episodes.manifest import ManifestRow
 
-__all__ = ["MANIFEST", "Change", "Recorded", "changed_content", "changed_files", "read_manifest", "recorded_of"]
-
-MANIFEST = "manifest.json"
-"""Name of the manifest of a folder of episodes, in the folder."""
+__all__ = ["Change", "Recorded", "changed_content", "changed_files", "recorded_of"]
 
 ChangeCode = Literal["lost-file", "changed-content"]
 
@@ -43,18 +39,6 @@ class Change:
     code: ChangeCode
     """As a finding is called."""
     message: str
-
-
-def read_manifest(path: Path) -> dict[str, ManifestRow]:
-    """Read a manifest, by hash; empty where there is none.
-
-    Raises:
-        ManifestError: when the file holds no manifest.
-    """
-    try:
-        return {row.hash: row for row in load_manifest(path)}
-    except MissingPathError:
-        return {}
 
 
 def recorded_of(row: ManifestRow | None, record: Record | None) -> Recorded | None:

@@ -10,7 +10,7 @@ from robotrain.console import say, warn
 from robotrain.data.config import DataConfig
 from robotrain.data.dataset import WindowDataset
 from robotrain.episodes.left_wrist import is_mecka
-from robotrain.episodes.records import MANIFEST
+from robotrain.episodes.manifest import MANIFEST
 from robotrain.episodes.resolver import Selection, SelectionConfig, resolve_episodes, resolving_once
 from robotrain.episodes.schema import EpisodeFacts
 from robotrain.errors import CheckpointError, ConfigError, UnknownNameError

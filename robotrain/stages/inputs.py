@@ -14,9 +14,9 @@ from robotrain.data.pipeline import Pipeline, build_pipeline
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.episodes.choice.registry import find_registry
-from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.index import Entry
-from robotrain.episodes.records import MANIFEST, changed_files, read_manifest, recorded_of
+from robotrain.episodes.manifest import MANIFEST, ManifestRow, read_manifest
+from robotrain.episodes.records import changed_files, recorded_of
 from robotrain.episodes.resolver import Selection, resolve_episodes
 from robotrain.episodes.schema import METADATA, SUFFIX, EpisodeFacts
 from robotrain.errors import ConfigError, MissingPathError, UnknownNameError

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from robotrain.console import count, track
 from robotrain.episodes.index import open_index
-from robotrain.episodes.records import MANIFEST, read_manifest
+from robotrain.episodes.manifest import MANIFEST, SCHEMA_VERSION, read_manifest
 from robotrain.episodes.resolver import Selection
 from robotrain.episodes.validation.survey import read_digests, record_contents
 from robotrain.errors import ManifestError, MissingPathError, listing
@@ -111,7 +111,7 @@ def save_split(run_dir: Path, selection: Selection, differs: Mapping[str, str] |
         rows = track(record_contents(index, paths), "digest", total=len(paths), unit="episodes")
         episodes = [asdict(row) for row in rows]
     manifest = {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "root": str(selection.root),
         "train": [facts.hash for facts in selection.train],
         "valid": [facts.hash for facts in selection.valid],

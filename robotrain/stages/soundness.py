@@ -10,9 +10,9 @@ from typing import get_args
 
 from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
-from robotrain.episodes.digest import ManifestRow
 from robotrain.episodes.index import Index, open_index
-from robotrain.episodes.records import ChangeCode, read_manifest
+from robotrain.episodes.manifest import ManifestRow, read_manifest
+from robotrain.episodes.records import ChangeCode
 from robotrain.episodes.resolver import Selection
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.findings import Finding, build_finding

@@ -11,10 +11,9 @@ from typing import Any
 from robotrain.config import compose
 from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
-from robotrain.episodes.digest import ManifestRow, save_manifest
 from robotrain.episodes.folder import EpisodePaths, find_episodes
 from robotrain.episodes.index import Index, open_index
-from robotrain.episodes.records import MANIFEST, read_manifest
+from robotrain.episodes.manifest import MANIFEST, ManifestRow, read_manifest, save_manifest
 from robotrain.episodes.resolver import find_chosen
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation import CODES, Finding, check_pins, check_twins

@@ -1,21 +1,12 @@
 import hashlib
-import json
 import shutil
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from robotrain.episodes.digest import (
-    ManifestRow,
-    compute_digest,
-    digest_of_arrays,
-    load_manifest,
-    read_content,
-    save_manifest,
-)
-from robotrain.errors import EpisodeError, ManifestError, MissingPathError
+from robotrain.episodes.digest import compute_digest, digest_of_arrays, read_content
+from robotrain.errors import EpisodeError, MissingPathError
 from tests.factories import make_joint_episode
 
 
@@ -112,44 +103,6 @@ def test_the_content_names_every_file_with_its_size_and_its_own_digest(tmp_path:
     assert content.files == {name: (len(told), sha256(told).hexdigest()[:16]) for name, told in files.items()}
 
 
-def test_a_manifest_comes_back_sorted_by_hash(tmp_path: Path) -> None:
-    rows = [ManifestRow(name, name * 64, 3, 99, 8, "toy_arm") for name in ("b", "a")]
-    save_manifest(tmp_path / "manifest.json", rows)
-    assert load_manifest(tmp_path / "manifest.json") == (rows[1], rows[0])
-
-
-ROW = asdict(ManifestRow("a", "a" * 64, 3, 99, 8, "toy_arm"))
-
-
-def manifest_of(*rows: dict[str, object]) -> str:
-    return json.dumps({"schema_version": 1, "episodes": rows})
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        "[" * 100_000,
-        '{"schema_version": 9}',
-        '{"schema_version": 1}',
-        '{"schema_version": 1, "episodes": null}',
-        '{"schema_version": 1, "episodes": 3}',
-        manifest_of({"hash": "a"}),
-        manifest_of(ROW | {"hash": ["a"]}),
-        manifest_of(ROW | {"num_files": "3"}),
-        manifest_of(ROW | {"num_bytes": True}),
-        manifest_of(ROW, ROW),
-    ],
-)
-def test_a_manifest_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "manifest.json").write_text(content)
-    with pytest.raises(ManifestError, match=r"manifest\.json"):
-        load_manifest(tmp_path / "manifest.json")
-
-
-def test_what_is_not_there_has_no_digest_and_no_manifest(tmp_path: Path) -> None:
+def test_what_is_not_there_has_no_digest(tmp_path: Path) -> None:
     with pytest.raises(MissingPathError):
         compute_digest(tmp_path / "nothing")
-    with pytest.raises(MissingPathError):
-        load_manifest(tmp_path / "nothing.json")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from robotrain.episodes.digest import Content, ManifestRow, read_content, save_manifest
+from robotrain.episodes.digest import Content, read_content
 from robotrain.episodes.index import Entry, Record, read_entries
-from robotrain.episodes.records import Change, changed_content, changed_files, read_manifest, recorded_of
+from robotrain.episodes.manifest import ManifestRow, read_manifest, save_manifest
+from robotrain.episodes.records import Change, changed_content, changed_files, recorded_of
 from robotrain.errors import ManifestError
 
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from robotrain.cli.app import app
 from robotrain.config import load_named
 from robotrain.convert.synthetic.generate import SyntheticConfig
-from robotrain.episodes.digest import load_manifest
 from robotrain.episodes.folder import find_episodes
+from robotrain.episodes.manifest import load_manifest
 from robotrain.episodes.reader import open_episode
 from robotrain.predictions import load_predictions
 from robotrain.stages import convert

@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from robotrain.cli.app import app
-from robotrain.episodes.digest import compute_digest, load_manifest
+from robotrain.episodes.digest import compute_digest
 from robotrain.episodes.folder import find_episodes
+from robotrain.episodes.manifest import load_manifest
 from robotrain.errors import ManifestError, UnsoundEpisodesError
 from robotrain.stages.recipe import TrainChoice
 from robotrain.stages.train import resolve_config, run

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import get_args
 
 from robotrain.cache import source_digest
-from robotrain.episodes.digest import Content, ManifestRow, read_content
+from robotrain.episodes.digest import Content, read_content
 from robotrain.episodes.index import Entry, Found, Index, Record, batches
+from robotrain.episodes.manifest import ManifestRow
 from robotrain.episodes.records import Change, ChangeCode, Recorded, changed_content, changed_files, recorded_of
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.check import validate_episode

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from robotrain.episodes import schema, storage
-from robotrain.episodes.digest import Content, ManifestRow, compute_digest
+from robotrain.episodes.digest import Content, compute_digest
 from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.index import open_index
+from robotrain.episodes.manifest import ManifestRow
 from robotrain.episodes.validation import survey as survey_module
 from robotrain.episodes.validation.survey import Surveyed, equal_contents, record_contents, survey
 from robotrain.errors import EpisodeError, WorkerDiedError
