@@ -1,6 +1,7 @@
 """Widths are said once, by layouts (#634): every shipped arch fits every body and mode, and no YAML names a width."""
 
 import ast
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,13 @@ from robotrain.embodiments.catalog import available, embodiment_of
 from robotrain.embodiments.embodiment import Embodiment, PolicyInterface
 from robotrain.embodiments.joints import build_joint_robot
 from robotrain.episodes.reader import Episode, open_episode
+from robotrain.errors import ShapeError
 from robotrain.models.policy import Policy
 from robotrain.models.registry import build_on_meta
 from robotrain.stages.models import resolve_arch
+from robotrain.training.checkpoint import Record
+from robotrain.training.module import Learning, PolicyModule
+from robotrain.training.normalizer import Normalizer
 from tests.damage import edit
 from tests.factories import JOINTS, make_eva_episode, make_human_episode, make_joint_episode
 
@@ -36,6 +41,8 @@ TOY = build_joint_robot(
 BODIES = (*(embodiment_of(name, {}) for name in available()), TOY)
 CASES = [pytest.param(body, mode, id=f"{body.name}-{mode}") for body in BODIES for mode in body.modes]
 ARCHS = {name: resolve_arch(load_named("arch", name)) for name in config_names("arch")}
+ARCH = "hpt_tiny"
+H = ARCHS[ARCH].horizon
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +61,13 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Episode]:
         edit(path, embodiment=body.name)
         made[body.name] = open_episode(path)
     return made
+
+
+def raw_batch_of(interface: PolicyInterface, encoded: Encoded) -> Batch:
+    """Return the same with pictures as they come from the loader."""
+    batch = batch_of(interface, encoded)
+    images = {camera: torch.zeros(len(batch), 48, 64, 3, dtype=torch.uint8) for camera in interface.cameras}
+    return dataclasses.replace(batch, observation=dataclasses.replace(batch.observation, images=images))
 
 
 def batch_of(interface: PolicyInterface, encoded: Encoded) -> Batch:
@@ -116,6 +130,52 @@ def test_an_arch_built_for_another_mode_does_not_take_them(episodes: dict[str, E
     encoded = hands.encode(hands.gather(episodes["human_bimanual"], np.arange(2)))
     with pytest.raises(RuntimeError):
         take(build_on_meta(ARCHS[arch], [palms.interface()]), batch_of(hands.interface(), encoded))
+
+
+@pytest.fixture(scope="module")
+def palms() -> PolicyModule:
+    """Return a module, without a single value, that was built for other numbers of two hands than the default ones."""
+    interface = build_pipeline(embodiment_of("human_bimanual", {}), mode="cartesian_6d", horizon=H).interface()
+    with torch.device("meta"):
+        normalizer = Normalizer(interface)
+    record = Record(arch={}, config={}, interfaces={}, stats={})
+    policy = build_on_meta(ARCHS[ARCH], [interface])
+    return PolicyModule(policy, [normalizer], learning=Learning(), record=record)
+
+
+def loss_of(module: PolicyModule, batch: Batch) -> torch.Tensor:
+    placed = batch.to("meta")
+    return module._loss(placed, module.draws(placed.observation, seed=0, pass_index=0), training=True)
+
+
+def test_a_policy_in_training_names_both_sides_when_the_data_are_not_its_own(
+    episodes: dict[str, Episode], palms: PolicyModule
+) -> None:
+    human = embodiment_of("human_bimanual", {})
+    own, other = (build_pipeline(human, mode=mode, horizon=H) for mode in ("cartesian_6d", None))
+    right, wrong = (
+        raw_batch_of(each.interface(), each.encode(each.gather(episodes[human.name], np.arange(2))))
+        for each in (own, other)
+    )
+    assert loss_of(palms, right).shape == ()
+    policys = "the policy's for 'human_bimanual' in mode 'cartesian_6d'"
+    ours, theirs = (each.interface() for each in (own, other))
+    shown = rf"actions: expected \(2, {H}, {ours.actions.width}\), {policys}, found "
+    with pytest.raises(ShapeError, match=shown + rf"\(2, {H}, {theirs.actions.width}\)"):
+        loss_of(palms, wrong)
+    seen = wrong.observation.to("meta")
+    widths = rf"state: expected \(2, {ours.state.width}\), {policys}, found \(2, {theirs.state.width}\)"
+    with pytest.raises(ShapeError, match=widths):
+        palms.predict(seen, palms.draws(seen, seed=0, pass_index=0))
+    narrow = dataclasses.replace(right, actions=right.actions[..., :1])  # torch would spread one column over all
+    with pytest.raises(ShapeError, match=shown + rf"\(2, {H}, 1\)"):
+        loss_of(palms, narrow)
+    short = dataclasses.replace(right, actions=right.actions[:, :1], action_mask=right.action_mask[:, :1])
+    with pytest.raises(ShapeError, match=shown + r"\(2, 1, "):
+        loss_of(palms, short)
+    blind = dataclasses.replace(right.observation, images={}, image_mask={})
+    with pytest.raises(ShapeError, match=rf"images: expected cameras front_1, {policys}, found none"):
+        loss_of(palms, dataclasses.replace(right, observation=blind))
 
 
 @pytest.mark.parametrize("arch", ARCHS)

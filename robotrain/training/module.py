@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from robotrain.batch import Batch, Observation
 from robotrain.draws import Draws, compute_draws
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.errors import DivergedError, UnknownNameError
+from robotrain.errors import DivergedError, ShapeError, UnknownNameError
 from robotrain.models.layers.naming import module_key
 from robotrain.models.policy import Policy, masked_mean
 from robotrain.models.registry import ArchConfig, build
@@ -152,6 +152,9 @@ class PolicyModule(pl.LightningModule):
 
     def _loss(self, batch: Batch, draws: Draws, *, training: bool) -> Tensor:
         """Return the policy's loss of a raw batch."""
+        interface = self._interface(batch.observation.embodiment)
+        # Said here, for torch would spread a chunk of one step or column over all of the policy's.
+        _expect(interface, "actions", (len(batch), interface.horizon, interface.actions.width), batch.actions.shape)
         normalised = Batch(
             observation=self._normalised(batch.observation, draws if training else None),
             actions=self.normalizer(batch.observation.embodiment).normalize_actions(batch.actions),
@@ -160,7 +163,16 @@ class PolicyModule(pl.LightningModule):
         return self.policy.loss(normalised, draws).total
 
     def _normalised(self, observation: Observation, jitter: Draws | None = None) -> Observation:
-        """Return the observation as the policy sees it; images are jittered by the draws when there are any."""
+        """Return the observation as the policy sees it; images are jittered by the draws when there are any.
+
+        Raises:
+            ShapeError: when it is not what the policy was built for.
+        """
+        interface = self._interface(observation.embodiment)
+        _expect(interface, "state", (len(observation), interface.state.width), observation.state.shape)
+        if not set(interface.views) <= observation.images.keys():
+            wanted, found = (f"cameras {', '.join(names)}" for names in (interface.views, observation.images))
+            _expect(interface, "images", wanted, found if observation.images else "none")
         state = self.normalizer(observation.embodiment).normalize_state(observation.state, observation.state_mask)
         images = {
             camera: prepare_images(image)
@@ -181,6 +193,13 @@ class PolicyModule(pl.LightningModule):
         if embodiment not in self.interfaces:
             raise UnknownNameError("embodiment", embodiment, tuple(self.interfaces), where="this policy")
         return self.interfaces[embodiment]
+
+
+def _expect(interface: PolicyInterface, field: str, expected: Sequence[int] | str, found: Sequence[int] | str) -> None:
+    """Refuse what differs from what a policy was built for, naming both."""
+    if expected != found:
+        whose = f"the policy's for '{interface.embodiment}' in mode '{interface.mode}'"
+        raise ShapeError(field, f"{expected}, {whose}", found)
 
 
 def build_module(
