@@ -20,6 +20,8 @@ ARCH = HptConfig(**{**{name: getattr(TINY, name) for name in TINY.__slots__}, "d
 class Numbered:
     """Samples that know what they were asked for; 13 of them, so that no epoch is a pass over them."""
 
+    sample_bytes = 64
+
     def __init__(self) -> None:
         self.asked: list[tuple[int, ...]] = []
 
