@@ -179,7 +179,7 @@ class Spy:
 
 
 def test_a_worker_has_one_thread_and_leaves_interrupts_to_its_parent(dataset: WindowDataset) -> None:
-    loader = module_of(dataset, 1)._loader(Spy(), [[0]])  # pyright: ignore[reportArgumentType]
+    loader = module_of(dataset, 1)._loader(Spy(), [[0]])
     assert next(iter(loader)) == (1, [True, True])
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def test_a_manifest_comes_back_sorted_by_hash(tmp_path: Path) -> None:
 ROW = asdict(ManifestRow("a", "a" * 64, 3, 99, 8, "toy_arm"))
 
 
-def manifest_of(*rows: dict[str, object]) -> str:
+def manifest_of(*rows: Mapping[str, object]) -> str:
     return json.dumps({"schema_version": 1, "episodes": rows})
 
 
