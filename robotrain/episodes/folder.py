@@ -56,7 +56,7 @@ def find_episodes(root: Path | str) -> EpisodePaths:
     with os.scandir(root) as children:
         names = [child.name for child in children if not child.name.startswith(".") and _is_episode(child)]
     if not names:
-        raise NoEpisodesError(root, reason="An episode is a folder with a file 'zarr.json', named by its hash.")
+        raise NoEpisodesError(root, reason=_what_it_is(root))
     for path in (str(root.absolute()), *names):
         _require_text(path)
     return EpisodePaths(root, sorted(names, key=lambda name: (hash_of(name), name)))
@@ -74,6 +74,12 @@ def _require_text(name: str) -> None:
     except UnicodeEncodeError:
         shown = os.fsencode(name).decode(errors="backslashreplace")
         raise EpisodeError(shown, "the folder's name is not UTF-8: rename it.") from None
+
+
+def _what_it_is(root: Path) -> str:
+    if (root / "meta" / "info.json").is_file():
+        return f"It looks like a LeRobot data set: robotrain convert lerobot {root} OUT"
+    return "An episode is a folder with a file 'zarr.json', named by its hash."
 
 
 def _is_episode(child: os.DirEntry[str]) -> bool:

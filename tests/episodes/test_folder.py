@@ -39,6 +39,13 @@ def test_a_missing_folder_and_an_empty_one_are_told_apart(tmp_path: Path) -> Non
         find_episodes(tmp_path)
 
 
+def test_a_lerobot_data_set_is_recognised_and_the_command_that_converts_it_named(tmp_path: Path) -> None:
+    (tmp_path / "meta").mkdir()
+    (tmp_path / "meta" / "info.json").write_text("{}")
+    with pytest.raises(NoEpisodesError, match="robotrain convert lerobot"):
+        find_episodes(tmp_path)
+
+
 def test_twins_are_hashes_of_two_folders(tmp_path: Path) -> None:
     for name in ("a", "a.zarr", "b.zarr", "c", "d.zarr", "d.zarr.zarr"):
         make_hollow(tmp_path, name)
