@@ -32,8 +32,8 @@ PICTURES_BUDGET = 1 << 29
 """Bytes of encoded pictures that a process may keep, 512 MiB. A data set with fewer keeps them all, and reads each
 episode's once: where a file system is slow, or only Zarr can read them, that is a call for hundreds in place of one for
 each."""
-ENCODED_AT_ONCE = 32
-"""Samples, so that what is computed on the way stays in the processor's cache."""
+ENCODED_AT_ONCE = 16
+"""Samples, so that what is computed on the way stays in the processor's cache, and in memory that was used before."""
 _SPARE = 1024
 """Bytes a sample, for what lies between tensors."""
 SAMPLED = 3
@@ -78,7 +78,7 @@ class WindowDataset:
         self._least = image_size or (0, 0)
         self.facts = {each.hash: each for each in facts}
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
-        self._buffers = Buffers()
+        self._buffers, self._chunks = Buffers(), Buffers()
         self._sizes = self._fallback_sizes()
         stored = (Episode(each).stored_bytes(camera) for each in facts for camera in self._cameras_of(each))
         self._keeps_pictures = all(total <= PICTURES_BUDGET for total in accumulate(stored))  # stops counting beyond it
@@ -259,12 +259,16 @@ class WindowDataset:
         Some at a time, those of an episode together.
         """
         order = sorted(range(len(keys)), key=lambda row: keys[row][0])
+        shape = (len(keys), self.interface.horizon, self.interface.actions.width)
+        actions = self._chunks.empty((*shape, np.dtype(np.float32).itemsize)).view(torch.float32).view(shape).numpy()
         parts: list[tuple[list[int], Encoded]] = []
         for start in range(0, len(order), ENCODED_AT_ONCE):
             chosen = order[start : start + ENCODED_AT_ONCE]
-            for rows, window in self.gather([keys[row] for row in chosen]):
-                parts.append(([chosen[row] for row in rows], self.pipeline.encode(window)))
-        return Encoded(**{field.name: _in_order(parts, field.name, len(keys)) for field in fields(Encoded)})
+            for places, window in self.gather([keys[row] for row in chosen]):
+                rows = [chosen[place] for place in places]
+                parts.append((rows, self.pipeline.encode(window, (actions, rows))))
+        others = [field.name for field in fields(Encoded) if field.name != "actions"]
+        return Encoded(actions=actions, **{name: _in_order(parts, name, len(keys)) for name in others})
 
     def _earlier(self, keys: Sequence[tuple[str, int]]) -> tuple[list[tuple[str, int]], Tensor]:
         """Return the (hash, frame) of the earlier pictures, not before the first frame, and which are real (B,)."""

@@ -215,8 +215,13 @@ class Pipeline:
             found = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise EpisodeError("observation", f"all arrays need the same number of rows{limit}; found {found}.")
 
-    def encode(self, window: Window) -> Encoded:
+    def encode(self, window: Window, into: tuple[np.ndarray, list[int]] | None = None) -> Encoded:
         """Return chunks, states and their masks, all N at once.
+
+        Args:
+            window: the raw rows.
+            into: (M, H, D) float32 and N rows of it, where the chunks are written; the array itself is returned. None
+                returns chunks of their own.
 
         Raises:
             LayoutError: when the window holds no actions: use `encode_state`.
@@ -227,7 +232,7 @@ class Pipeline:
         state, state_mask = self._state(sample, window.state_present)
         history, history_columns, history_mask = self.encode_history(window)
         return Encoded(
-            actions=_joined(self.layouts.actions, sample.actions),
+            actions=_joined(self.layouts.actions, sample.actions, into),
             action_mask=resample_mask(window.action_real, self.horizon),
             state=state,
             state_mask=state_mask,
@@ -290,8 +295,15 @@ def _unmended(poses: np.ndarray) -> np.ndarray:
     return np.concatenate([stored[..., :3], np.where(stored[..., 3:4] < 0, -1.0, 1.0) * stored[..., 3:]], axis=-1)
 
 
-def _joined(layout: Layout, parts: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the array (..., D) float32 of named parts in one copy."""
+def _joined(
+    layout: Layout, parts: Mapping[str, np.ndarray], into: tuple[np.ndarray, list[int]] | None = None
+) -> np.ndarray:
+    """Return the array (..., D) float32 of named parts in one copy, or fill rows of one."""
+    if into is not None:
+        values, rows = into
+        for name, columns in layout.slices.items():
+            values[rows, :, columns] = parts[name]
+        return values
     values = np.empty((*parts[layout.names[0]].shape[:-1], layout.width), np.float32)
     for name, columns in layout.slices.items():
         values[..., columns] = parts[name]

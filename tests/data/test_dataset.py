@@ -276,3 +276,20 @@ def test_every_window_of_a_ramp_holds_the_rows_it_should(
     np.testing.assert_array_equal(batch.action_mask, steps < num_frames)
     np.testing.assert_array_equal(batch.actions, ramp[np.minimum(steps, num_frames - 1)])
     np.testing.assert_array_equal(batch.observation.state, -ramp[frames])
+
+
+def test_numbers_that_are_kept_are_never_written_over(eva: list[EpisodeFacts]) -> None:
+    dataset = WindowDataset(eva, EVA)
+    keys = [dataset.keys(index) for index in range(len(dataset))]
+    kept = [dataset.encode(keys[start : start + 4]) for start in range(0, 16, 4)]
+    alone = [dataset.encode([key]) for key in keys[:16]]
+    together = np.concatenate([each.actions for each in kept])
+    np.testing.assert_array_equal(together, np.concatenate([each.actions for each in alone]))
+
+
+def test_memory_of_numbers_is_used_again_once_their_batch_is_gone(eva: list[EpisodeFacts]) -> None:
+    dataset = WindowDataset(eva, EVA)
+    batch = dataset.batch([("e0", 0), ("e1", 1)])
+    place = batch.actions.data_ptr()
+    del batch
+    assert dataset.batch([("e2", 2), ("e2", 3)]).actions.data_ptr() == place

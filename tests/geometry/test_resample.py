@@ -58,3 +58,13 @@ def test_a_new_row_is_real_only_if_both_rows_it_is_made_of_are() -> None:
 def test_a_number_that_is_not_finite_stays_between_its_neighbours() -> None:
     values = np.array([[0.0], [np.nan], [2.0], [3.0]])
     assert np.isnan(resample(values, 7)).ravel().tolist() == [False, True, True, True, False, False, False]
+
+
+@pytest.mark.parametrize("leading", [(), (1,), (8,), (19,), (5, 7), (0,)])
+def test_many_windows_at_once_are_what_each_is_alone(leading: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).normal(size=(*leading, 30, 6))
+    values[..., 11, 2] = np.nan
+    found = resample(values, 100)
+    assert found.shape == (*leading, 100, 6)
+    for place in np.ndindex(leading):
+        np.testing.assert_array_equal(found[place], resample(values[place], 100))
