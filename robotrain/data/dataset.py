@@ -32,8 +32,9 @@ PICTURES_BUDGET = 1 << 29
 """Bytes of encoded pictures that a process may keep, 512 MiB. A data set with fewer keeps them all, and reads each
 episode's once: where a file system is slow, or only Zarr can read them, that is a call for hundreds in place of one for
 each."""
-ENCODED_AT_ONCE = 16
-"""Samples, so that what is computed on the way stays in the processor's cache, and in memory that was used before."""
+ENCODED_AT_ONCE = 1 << 18
+"""Numbers of chunks, so that what is computed on the way stays in the processor's cache, and in memory that was used
+before."""
 _SPARE = 1024
 """Bytes a sample, for what lies between tensors."""
 SAMPLED = 3
@@ -262,8 +263,10 @@ class WindowDataset:
         shape = (len(keys), self.interface.horizon, self.interface.actions.width)
         actions = self._chunks.empty((*shape, np.dtype(np.float32).itemsize)).view(torch.float32).view(shape).numpy()
         parts: list[tuple[list[int], Encoded]] = []
-        for start in range(0, len(order), ENCODED_AT_ONCE):
-            chosen = order[start : start + ENCODED_AT_ONCE]
+        turns = -(-actions.size // ENCODED_AT_ONCE)
+        at_once = -(-len(keys) // turns)  # equally many each time, so that memory of one size serves
+        for start in range(0, len(order), at_once):
+            chosen = order[start : start + at_once]
             for places, window in self.gather([keys[row] for row in chosen]):
                 rows = [chosen[place] for place in places]
                 parts.append((rows, self.pipeline.encode(window, (actions, rows))))

@@ -69,11 +69,16 @@ def join_windows(windows: Sequence[Window]) -> Window:
             part: np.concatenate([window.state_present[part] for window in windows]) for part in first.state_present
         },
         frames={
-            name: np.concatenate([np.broadcast_to(window.frames[name], (len(window), 4, 4)) for window in windows])
+            name: np.concatenate([_at_each(window.frames[name], len(window)) for window in windows])
             for name in first.frames
         },
         past=None if first.past is None else join_pasts([window.past for window in windows if window.past is not None]),
     )
+
+
+def _at_each(frame: np.ndarray, num: int) -> np.ndarray:
+    """Return a frame (4, 4) at each of ``num`` samples; one that is (num, 4, 4) already as it is."""
+    return frame if frame.ndim == 3 else np.broadcast_to(frame, (num, 4, 4))
 
 
 def rows_ahead(numbers: EpisodeNumbers, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
