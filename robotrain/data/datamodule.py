@@ -5,6 +5,7 @@ and its number alone, whatever the workers do.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -162,11 +163,22 @@ class _Carried:
             return _Failure(type(problem), problem.args, problem.__dict__)
 
 
+@contextmanager
+def _worker_deaths() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as problem:
+        if str(problem).startswith("DataLoader worker"):  # what torch says when one was killed
+            raise WorkerDiedError from problem
+        raise
+
+
 class _Loader(DataLoader[Batch]):
     """Raises in the main process what went wrong in a worker: an error of ours, or that it died."""
 
     def __iter__(self) -> "_Batches":  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _Batches(super().__iter__())
+        with _worker_deaths():  # a worker may be gone before all of them were told what to do
+            return _Batches(super().__iter__())
 
 
 class _Batches(Iterator[Batch]):
@@ -174,12 +186,8 @@ class _Batches(Iterator[Batch]):
         self.batches = batches
 
     def __next__(self) -> Batch:
-        try:
+        with _worker_deaths():
             batch = next(self.batches)
-        except RuntimeError as problem:
-            if str(problem).startswith("DataLoader worker"):  # what torch says when one was killed
-                raise WorkerDiedError from problem
-            raise
         if isinstance(batch, _Failure):
             raise batch.rebuild()
         return batch.unpack() if isinstance(batch, Packed) else batch
