@@ -5,7 +5,7 @@ to fresh shared memory: a page fault for every 4 KiB, a third of what decoding t
 worker makes its batch in a slot, whose pages were touched before, and sends its number.
 
     main process   lend -> number, with what is asked for        unpack: tensors over the slot; free when all are gone
-    worker                   batch_of: fills the slot, packs the rest
+    worker                   fill: makes the batch in the slot, and pickles what is left of it
 """
 
 import ctypes
