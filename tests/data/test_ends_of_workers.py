@@ -29,7 +29,7 @@ from robotrain.errors import GeometryError, RobotrainError
 HOW = sys.argv[2]
 encode, calls = Pipeline.encode, 0
 
-def broken(self, window):
+def broken(self, window, *where):
     global calls
     calls += 1
     if calls > 4 and HOW == "mistake":
@@ -38,7 +38,7 @@ def broken(self, window):
         raise GeometryError("The rotation of 'left.wrist' is none.")
     if calls > 4 and HOW == "hangs":
         time.sleep(600)
-    return encode(self, window)
+    return encode(self, window, *where)
 
 if __name__ == "__main__":
     pipeline = build_pipeline(embodiment_of("human_bimanual", {}), horizon=4)
