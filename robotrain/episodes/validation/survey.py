@@ -26,9 +26,14 @@ _SOURCES = (
     "geometry",
     "embodiments",
     "episodes/schema.py",
+    "episodes/fingerprint.py",
     "episodes/calibration.py",
     "episodes/storage.py",
+    "episodes/shards.py",
+    "episodes/jpegs.py",
+    "episodes/spans.py",
     "episodes/reader.py",
+    "episodes/left_wrist.py",
     "episodes/validation",
 )
 """What decides which findings an episode has."""
@@ -68,10 +73,11 @@ def survey(
     Raises:
         WorkerDiedError: when a process that shares the work is killed.
     """
+    rules = source_digest(_SOURCES)
     with Workers() as workers:
         for batch in batches(paths):
             entries = index.refresh(batch)
-            found = _look_at(entries, index, workers, deep=deep)
+            found = _look_at(entries, index, workers, rules, deep=deep)
             records = index.records([path.name for path in batch])
             unsure = [entry for entry in entries if deep or record or _has_changed(entry, records.get(entry.path.name))]
             contents, unread = _read_contents(unsure, workers)
@@ -137,9 +143,8 @@ def equal_contents(index: Index) -> Iterator[Finding]:
             yield build_finding("duplicate-content", first, f"It holds the same bytes as {listing(others)}.")
 
 
-def _look_at(entries: Sequence[Entry], index: Index, workers: Workers, *, deep: bool) -> dict[str, Found]:
+def _look_at(entries: Sequence[Entry], index: Index, workers: Workers, rules: str, *, deep: bool) -> dict[str, Found]:
     """Return what is wrong with each of these episodes, by folder; only those are opened that nothing is known of."""
-    rules = source_digest(_SOURCES)
     known = {} if deep else {name: each for name, each in index.findings(entries).items() if each.rules == rules}
     stale = [entry for entry in entries if entry.path.name not in known]
     looks = workers.map(partial(_look, deep=deep), [entry.path for entry in stale])

@@ -2,6 +2,8 @@
 
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from robotrain.episodes import schema, storage
 from robotrain.episodes.digest import Content, compute_digest
 from robotrain.episodes.folder import find_episodes
-from robotrain.episodes.index import open_index
+from robotrain.episodes.index import BATCH, open_index
 from robotrain.episodes.manifest import ManifestRow
 from robotrain.episodes.validation import survey as survey_module
 from robotrain.episodes.validation.survey import Surveyed, equal_contents, record_contents, survey
@@ -77,6 +79,28 @@ def test_other_rules_look_again(root: Path, opened: list[Path], monkeypatch: pyt
     monkeypatch.setattr(survey_module, "_SOURCES", ("errors.py",))
     surveyed(root)
     assert opened
+
+
+def test_the_sources_that_make_findings_are_all_among_the_rules() -> None:
+    code = "import sys, robotrain.episodes.validation.scans, robotrain.episodes.validation.check; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    rooms = ("robotrain.episodes.", "robotrain.geometry.", "robotrain.embodiments.")
+    files = {f"{name.removeprefix('robotrain.').replace('.', '/')}.py" for name in loaded if name.startswith(rooms)}
+    choosing = ("choice", "resolver", "folder", "index", "digest", "manifest")  # which episodes, not what is in one
+    beside = tuple(f"episodes/{name}" for name in choosing)
+    makers = {file for file in files if not file.startswith(beside)}
+    assert "episodes/shards.py" in makers
+    assert not {file for file in makers if not file.startswith(survey_module._SOURCES)}
+
+
+def test_the_rules_are_read_once_a_survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound, read = make_joint_episode(tmp_path / "sound", num_frames=2), []
+    for number in range(BATCH + 1):  # two batches
+        shutil.copytree(sound, tmp_path / "data" / f"e{number:03d}")
+    digest = survey_module.source_digest
+    monkeypatch.setattr(survey_module, "source_digest", lambda sources: read.append(sources) or digest(sources))
+    surveyed(tmp_path / "data")
+    assert len(read) == 1
 
 
 def test_what_a_deep_survey_found_is_told_again_by_a_quick_one(root: Path, opened: list[Path]) -> None:
