@@ -108,10 +108,11 @@ class Record:
     digest: str
     num_files: int
     num_bytes: int
-    fingerprint: str
-    """Of the moment; as long as it is the episode's, the digest is too, but for changes that leave no trace."""
-    files: Mapping[str, tuple[int, str]]
-    """By relative name: bytes, and the first digits of the file's SHA-256."""
+    fingerprint: str | None = None
+    """Of the moment; as long as it is the episode's, the digest is too, but for changes that leave no trace. None where
+    a manifest alone tells; the index keeps it always."""
+    files: Mapping[str, tuple[int, str]] | None = None
+    """By relative name: bytes, and the first digits of the file's SHA-256. None where a manifest alone tells."""
 
 
 @dataclass(frozen=True, slots=True)

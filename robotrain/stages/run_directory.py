@@ -20,7 +20,7 @@ from robotrain.console import count, track
 from robotrain.episodes.index import open_index
 from robotrain.episodes.manifest import MANIFEST, SCHEMA_VERSION, read_manifest
 from robotrain.episodes.resolver import Selection
-from robotrain.episodes.validation.survey import read_digests, record_contents
+from robotrain.episodes.validation.survey import read_digests
 from robotrain.errors import ManifestError, MissingPathError, listing
 from robotrain.files import log_dir, write_json
 
@@ -108,8 +108,8 @@ def save_split(run_dir: Path, selection: Selection, differs: Mapping[str, str] |
     """
     with open_index(selection.root) as index:
         paths = [facts.path for facts in selection.all]
-        rows = track(record_contents(index, paths), "digest", total=len(paths), unit="episodes")
-        episodes = [asdict(row) for row in rows]
+        digests = track(read_digests(index, paths, record=True), "digest", total=len(paths), unit="episodes")
+        episodes = [asdict(entry.manifest_row(digest)) for entry, digest in digests]
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "root": str(selection.root),

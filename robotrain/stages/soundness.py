@@ -12,7 +12,7 @@ from robotrain.console import count, track, warn
 from robotrain.data.config import DataConfig
 from robotrain.episodes.index import Index, open_index
 from robotrain.episodes.manifest import ManifestRow, read_manifest
-from robotrain.episodes.records import ChangeCode
+from robotrain.episodes.records import ChangeCode, changed_digest
 from robotrain.episodes.resolver import Selection
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.findings import Finding, build_finding
@@ -86,9 +86,8 @@ def _errors(
 def _other_bytes(index: Index, paths: Sequence[Path], recorded: Mapping[str, ManifestRow]) -> Iterator[Finding]:
     """Yield a finding for each episode whose digest is not the manifest's; the run keeps the digests that are read."""
     for entry, digest in track(read_digests(index, paths), "compare", total=len(paths), unit="episodes"):
-        if digest != (before := recorded[entry.hash].digest):
-            text = f"Its digest is {digest[:12]}..., and {before[:12]}... was recorded."
-            yield build_finding("changed-content", entry.hash, text)
+        if change := changed_digest(digest, recorded[entry.hash].digest):
+            yield build_finding(change.code, entry.hash, change.message)
 
 
 def _other_than_recorded(selection: Selection, recorded: Mapping[str, ManifestRow], data: DataConfig) -> dict[str, str]:

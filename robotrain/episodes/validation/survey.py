@@ -13,14 +13,14 @@ from robotrain.cache import source_digest
 from robotrain.episodes.digest import Content, read_content
 from robotrain.episodes.index import Entry, Found, Index, Record, batches
 from robotrain.episodes.manifest import ManifestRow
-from robotrain.episodes.records import Change, ChangeCode, Recorded, changed_content, changed_files, recorded_of
+from robotrain.episodes.records import Change, ChangeCode, changed_content, changed_files, recorded_of
 from robotrain.episodes.schema import hash_of
 from robotrain.episodes.validation.check import validate_episode
 from robotrain.episodes.validation.findings import Finding, build_finding
 from robotrain.errors import EpisodeError, MissingPathError, listing
 from robotrain.processes import Workers
 
-__all__ = ["Surveyed", "equal_contents", "read_digests", "record_contents", "survey"]
+__all__ = ["Surveyed", "equal_contents", "read_digests", "survey"]
 
 _SOURCES = (
     "geometry",
@@ -98,28 +98,14 @@ def survey(
             index.keep_records(recorded)
 
 
-def record_contents(index: Index, paths: Sequence[Path]) -> Iterator[ManifestRow]:
-    """Yield what a manifest keeps of these episodes, in their order; only those without a digest are read.
-
-    Raises:
-        EpisodeError: when one cannot be read as an episode, or changes while it is read.
-    """
-    with Workers() as workers:
-        for batch in batches(paths):
-            entries = index.refresh(batch)
-            unread = [entry for entry in entries if entry.digest is None]
-            contents = workers.map(read_content, [entry.path for entry in unread])
-            records = {entry.path.name: _record(entry, each) for entry, each in zip(unread, contents, strict=True)}
-            index.keep_records(records)
-            for entry in entries:
-                digest = entry.digest or records[entry.path.name].digest
-                yield entry.manifest_row(digest)
-
-
-def read_digests(index: Index, paths: Sequence[Path]) -> Iterator[tuple[Entry, str]]:
+def read_digests(index: Index, paths: Sequence[Path], *, record: bool = False) -> Iterator[tuple[Entry, str]]:
     """Yield these episodes with their digests as they are now, in their order; only those without one are read.
 
-    What was recorded of an episode before stays as it is, whatever it is now: to judge that is not for this.
+    Args:
+        index: of the folder.
+        paths: the episodes.
+        record: record what is read in place of what was recorded before; else that stays, and only what nothing was
+            known of is recorded.
 
     Raises:
         EpisodeError: when one changes while it is read.
@@ -128,11 +114,11 @@ def read_digests(index: Index, paths: Sequence[Path]) -> Iterator[tuple[Entry, s
         for batch in batches(paths):
             entries = index.refresh(batch)
             unread = [entry for entry in entries if entry.digest is None]
-            contents = dict(zip(unread, workers.map(read_content, [entry.path for entry in unread]), strict=True))
-            before = index.records([entry.path.name for entry in unread])
-            fresh = {entry.path.name: _record(entry, content) for entry, content in contents.items()}
-            index.keep_records({folder: record for folder, record in fresh.items() if folder not in before})
-            yield from ((entry, entry.digest or contents[entry].digest) for entry in entries)
+            contents = workers.map(read_content, [entry.path for entry in unread])
+            fresh = {entry.path.name: _record(entry, each) for entry, each in zip(unread, contents, strict=True)}
+            before = () if record else index.records(fresh)
+            index.keep_records({folder: each for folder, each in fresh.items() if folder not in before})
+            yield from ((entry, entry.digest or fresh[entry.path.name].digest) for entry in entries)
 
 
 def equal_contents(index: Index) -> Iterator[Finding]:
@@ -184,7 +170,7 @@ def _read(path: Path) -> Content | str:
         return f"It cannot be compared: '{problem.filename}': {problem.strerror}."
 
 
-def _change(entry: Entry, content: Content | None, before: Recorded | None) -> Change | None:
+def _change(entry: Entry, content: Content | None, before: Record | None) -> Change | None:
     if before is None:
         return None
     return changed_files(entry, before) if content is None else changed_content(content, before)

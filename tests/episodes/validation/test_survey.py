@@ -17,7 +17,7 @@ from robotrain.episodes.folder import find_episodes
 from robotrain.episodes.index import BATCH, open_index
 from robotrain.episodes.manifest import ManifestRow
 from robotrain.episodes.validation import survey as survey_module
-from robotrain.episodes.validation.survey import Surveyed, equal_contents, record_contents, survey
+from robotrain.episodes.validation.survey import Surveyed, equal_contents, read_digests, survey
 from robotrain.errors import EpisodeError, WorkerDiedError
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode
 
@@ -191,8 +191,10 @@ def test_recording_reads_only_what_has_no_digest(root: Path, monkeypatch: pytest
     monkeypatch.setattr(survey_module, "read_content", lambda path: read.append(path.name) or content(path))
     for expected in (["e0", "e1", "e2"], []):
         with open_index(root) as index:
-            rows = list(record_contents(index, find_episodes(root)))
-        assert [(row.hash, row.digest) for row in rows] == [(p.name, compute_digest(p)) for p in find_episodes(root)]
+            digests = list(read_digests(index, find_episodes(root), record=True))
+        assert [(entry.hash, digest) for entry, digest in digests] == [
+            (p.name, compute_digest(p)) for p in find_episodes(root)
+        ]
         assert read == expected
         read.clear()
 
