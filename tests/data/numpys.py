@@ -8,7 +8,7 @@ import numpy as np
 from robotrain.data.describe import statistics_of, take_moments
 from robotrain.data.exact_stats import compute_stats
 from robotrain.data.pipeline import Pipeline, build_pipeline
-from robotrain.data.stats import Columns, Stats
+from robotrain.data.stats import Columns, Stats, StatsMode
 from robotrain.embodiments.catalog import embodiment_of
 from robotrain.embodiments.layout import Field, Layout
 from robotrain.episodes.reader import Episode, open_episode
@@ -30,6 +30,9 @@ def stats_of_joints(folder: Path, episodes: list[np.ndarray], horizon: int = 1) 
     """Return the statistics of joint episodes; a chunk has one row a step."""
     opened = [open_episode(write_joints(folder / f"e{i:03d}.zarr", values)) for i, values in enumerate(episodes)]
     return compute_stats(opened, pipeline_of(opened[0], horizon, max(horizon - 1, 1e-3) / 30))
+
+
+MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
 
 
 def joints(width: int) -> Layout:

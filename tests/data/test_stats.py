@@ -25,13 +25,7 @@ from robotrain.data.stats import (
 from robotrain.embodiments.embodiment import PolicyInterface
 from robotrain.embodiments.layout import Field, Layout
 from robotrain.errors import ConfigError, StatsError, UnknownNameError
-from tests.data.numpys import describe
-
-MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
-
-
-def joints(width: int) -> Layout:
-    return Layout((Field("arm", "joint", width, "", "rad"),))
+from tests.data.numpys import MODES, describe, joints
 
 
 def roundtrip(values: np.ndarray, mode: StatsMode, layout: Layout | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -30,11 +30,8 @@ from robotrain.episodes.schema import HEAD_POSE, OBS_JOINTS, SIDES, obs_ee_pose,
 from robotrain.errors import StatsError
 from robotrain.geometry.rotations import matrix_from_ypr, quaternion_from_matrix
 from robotrain.stages.stats import StatsRequest, run
-from tests.data.numpys import assert_columns, describe, joints, pipeline_of, published, stats_of_joints
+from tests.data.numpys import MODES, assert_columns, describe, joints, pipeline_of, published, stats_of_joints
 from tests.factories import make_eva_episode, make_human_episode, make_joint_episode, write_numbers
-
-MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
-
 
 # Table 2.4 of the field reports.
 

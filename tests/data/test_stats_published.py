@@ -16,10 +16,8 @@ from robotrain.data.stats import (
     sparse_columns,
 )
 from robotrain.episodes.reader import open_episode
-from tests.data.numpys import describe, joints, pipeline_of, published
+from tests.data.numpys import MODES, describe, joints, pipeline_of, published
 from tests.factories import write_joints
-
-MODES: tuple[StatsMode, ...] = ("quantile", "minmax", "zscore")
 
 
 def test_the_published_statistics_of_a_hundred_g1_episodes_are_ours(real_data: Path, tmp_path: Path) -> None:
