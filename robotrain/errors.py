@@ -43,6 +43,11 @@ def listing(names: Iterable[str], most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown}, and {len(ordered) - most} more"
 
 
+def first_line(problem: BaseException) -> str:
+    """Return the first line of what a library complains about, or what kind of error it is where it says nothing."""
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
+
+
 _MOST_LINES = 20
 """Lines of a message that lists problems; of more, the first and their number."""
 

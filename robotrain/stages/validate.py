@@ -46,9 +46,14 @@ class Place:
     data: DataConfig
     root: Path
     paths: EpisodePaths
-    is_whole: bool
-    """Whether these are all episodes of the folder."""
+    folder: EpisodePaths
+    """All episodes of the folder."""
     manifest: Path
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all episodes of the folder are to be checked."""
+        return len(self.paths) == len(self.folder)
 
     @property
     def owns_manifest(self) -> bool:
@@ -148,8 +153,7 @@ def _find(spec: str | None) -> Place:
     data = with_root(compose(DataConfig, data_layers(spec)))
     root = Path(data.episodes.root or "")
     chosen = find_chosen(data.episodes)
-    is_whole = len(chosen) == len(find_episodes(root))
-    return Place(data, root, chosen, is_whole=is_whole, manifest=manifest_path(spec, data))
+    return Place(data, root, chosen, find_episodes(root), manifest_path(spec, data))
 
 
 def _page_folder(html: Path | None, places: list[Place], place: Place) -> Path | None:
@@ -187,7 +191,7 @@ def _check(place: Place, config: ValidateConfig, page: Path | None) -> PlaceRepo
             _add(log, [build_finding("no-baseline", "", text)], place)
     if place.data.validation.keep:
         asked = (*place.data.episodes.pins, *place.data.episodes.held_out)
-        there = {hash_of(name) for name in (*find_episodes(place.root).names, *asked)} | recorded.keys()
+        there = {hash_of(name) for name in (*place.folder.names, *asked)} | recorded.keys()
         for remark in kept_in_vain(place.data.validation, there):
             warn(remark)
     written = config.write_manifest and not log.num_errors

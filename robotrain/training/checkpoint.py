@@ -15,7 +15,7 @@ from pytorch_lightning.plugins.io import CheckpointIO
 from torch import Tensor, nn
 
 from robotrain.embodiments.embodiment import PolicyInterface
-from robotrain.errors import CheckpointError, LayoutError, UnknownNameError
+from robotrain.errors import CheckpointError, LayoutError, UnknownNameError, first_line
 from robotrain.files import replacing
 from robotrain.models.registry import ArchConfig, config_from_plain
 
@@ -174,14 +174,10 @@ def _read(path: Path) -> dict[str, Any]:
     except pickle.UnpicklingError:
         raise CheckpointError(path, "it holds more than tensors and plain data, so it is not loaded.") from None
     except (RuntimeError, EOFError, ValueError, OSError) as problem:
-        raise CheckpointError(path, f"it is broken or no checkpoint at all ({_first_line(problem)}).") from None
+        raise CheckpointError(path, f"it is broken or no checkpoint at all ({first_line(problem)}).") from None
     if not isinstance(content, dict):
         raise CheckpointError(path, "it was not written by robotrain.")
     return content
-
-
-def _first_line(problem: BaseException) -> str:
-    return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 from robotrain.episodes.choice.filters import Scalar, read_flag
 from robotrain.episodes.schema import hash_of
-from robotrain.errors import MissingExtraError, MissingPathError, RegistryError, listing
+from robotrain.errors import MissingExtraError, MissingPathError, RegistryError, first_line, listing
 
 __all__ = ["DELETED", "EMPTY_PATH", "Registry", "find_registry", "load_registry"]
 
@@ -156,7 +156,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
             for column in table.columns
         ]
     except (OSError, ValueError, NotImplementedError) as problem:  # pyarrow's own errors derive from these
-        raise RegistryError(path, f"it cannot be read as Parquet: {_first_line(problem)}") from None
+        raise RegistryError(path, f"it cannot be read as Parquet: {first_line(problem)}") from None
     yield 1, table.column_names
     for number, cells in enumerate(zip(*columns, strict=True), start=1):
         yield number, [_cell(cell) for cell in cells]
@@ -169,7 +169,3 @@ def _cell(value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _first_line(problem: BaseException) -> str:
-    return (str(problem).splitlines() or [type(problem).__name__])[0]
